@@ -288,11 +288,68 @@ def test_settings_that_no_result_has_are_gaps(coreml, kind, arguments, reason):
     assert check(model.SerializeToString()).gaps[0].reason.startswith(reason)
 
 
-def test_state_is_refused_with_what_to_do(coreml):
+def _state(coreml, *shape):
     state = schema.NamedValueType(name="cache")
-    state.type.stateType.SetInParent()
-    with pytest.raises(FrontendError, match="state 'cache' changes from run to run"):
-        from_coreml(coreml.program([], [state], ["cache"]).SerializeToString())
+    state.type.stateType.wrappedType.CopyFrom(coreml.tensor("", FLOAT, *shape).type)
+    return state
+
+
+def test_state_is_an_input_whose_next_value_is_an_output_in_the_same_memory(coreml):
+    operations = [
+        coreml.operation("read_state", [coreml.tensor("old", FLOAT, 2)], input="cache"),
+        coreml.operation("add", [coreml.tensor("sum", FLOAT, 2)], x="old", y="x"),
+        coreml.operation("write_state", [], input="cache", data="sum"),
+        coreml.operation("read_state", [coreml.tensor("new", FLOAT, 2)], input="cache"),
+        coreml.operation("mul", [coreml.tensor("y", FLOAT, 2)], x="new", y="old"),
+    ]
+    made = coreml.program(operations, [coreml.tensor("x", FLOAT, 2), _state(coreml, 2)], ["y"])
+    found = coreml.results(made, {"x": [1, 2], "cache": [10, 20]})
+    assert {name: data.tolist() for name, data in found.items()} == {"y": [110, 440], "cache.next": [11, 22]}
+    graph, _ = from_coreml(made.SerializeToString())
+    assert {after.name: before.name for after, before in graph.aliases.items()} == {"cache.next": "cache"}
+
+
+def test_state_that_is_not_written_has_no_next_value(coreml):
+    read = coreml.operation("read_state", [coreml.tensor("y", FLOAT, 2)], input="cache")
+    graph, _ = from_coreml(coreml.program([read], [_state(coreml, 2)], ["y"]).SerializeToString())
+    assert ([v.name for v in graph.outputs], graph.aliases) == (["y"], {})
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (
+            ("write_state", {"input": "cache", "data": "x"}),
+            r"state 'cache' is float32\[2\], but float32\[3\]",
+        ),
+        (("write_state", {"input": "x", "data": "x"}), r"operation '' \(write_state\): expected a state and its data"),
+        (("read_state", {"x": "cache"}), r"operation 'y' \(read_state\): expected a state and its data"),
+    ],
+)
+def test_state_that_does_not_fit_is_refused(coreml, operation, message):
+    kind, arguments = operation
+    made = [coreml.operation(kind, [coreml.tensor("y", FLOAT, 2)] * (kind == "read_state"), **arguments)]
+    made.append(coreml.operation("relu", [coreml.tensor("z", FLOAT, 3)], x="x"))
+    with pytest.raises(FrontendError, match=message):
+        from_coreml(coreml.program(made, [coreml.tensor("x", FLOAT, 3), _state(coreml, 2)], ["z"]).SerializeToString())
+
+
+def test_a_part_of_a_tensor_is_exchanged(coreml):
+    def update(begin, end, stride, shape):
+        numbers = {"begin": begin, "end": end, "stride": stride}
+        given = {name: coreml.value(value, INT) for name, value in numbers.items()}
+        operation = coreml.operation("slice_update", [coreml.tensor("y", FLOAT, 3, 4)], x="x", update="u", **given)
+        return coreml.program([operation], [coreml.tensor("x", FLOAT, 3, 4), coreml.tensor("u", FLOAT, *shape)], ["y"])
+
+    for begin, end, stride, part in (
+        ([1, 0], [3, 4], [1, 1], np.s_[1:3]), ([0, 1], [3, 4], [2, 2], np.s_[::2, 1::2]),
+        ([0, 0], [3, 4], [1, 1], np.s_[:]), ([2, 0], [0, 4], [-1, 1], np.s_[2:0:-1]),
+    ):  # fmt: skip
+        expected = _X.copy()
+        expected[part] = -1
+        shape = expected[part].shape
+        found = coreml.results(update(begin, end, stride, shape), {"x": _X, "u": np.full(shape, -1)})["y"]
+        assert found.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("classes", [["cat", "dog"], [3, 5]])

@@ -21,7 +21,8 @@ PICTURES, LARGE = _SOURCE.reals(2, 3, 4, 5), _SOURCE.reals(2, 4, 9, 8)
 
 @dataclass
 class ProgramCase:
-    """A program for a system of a version; `compress` changes its weights."""
+    """A program for a system of a version; `compress` changes its weights. Inputs that are `states` have their next
+    values as outputs, after the others."""
 
     name: str
     inputs: Mapping[str, Array]
@@ -30,9 +31,15 @@ class ProgramCase:
     target: Any = ct.target.iOS17
     settings: Mapping[str, Any] = field(default_factory=dict)
     compress: Callable[[Any], Any] | None = None
+    states: Sequence[str] = ()
 
     def model(self) -> Any:
-        specs = [Builder.TensorSpec(data.shape, dtype=_TYPES[str(data.dtype)]) for data in self.inputs.values()]
+        specs = [
+            (Builder.StateTensorSpec if name in self.states else Builder.TensorSpec)(
+                data.shape, dtype=_TYPES[str(data.dtype)]
+            )
+            for name, data in self.inputs.items()
+        ]
         names = ", ".join(self.inputs)
         # the names of a program's inputs are those of a function's arguments
         scope: dict[str, Any] = {"build": self.build}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import coremltools as ct
 import numpy as np
 from arrays import t
 from coremltools.converters.mil import Builder
@@ -133,3 +134,21 @@ for index in range(4):
     _WHOLE[0, :, index // 2 :: 2, index % 2 :: 2] = _MANY[index]
 operation("batch_to_space", [_MANY], _WHOLE[:, :, 1:, :-1], block_shape=[2, 2], crops=[[1, 0], [0, 1]])
 operation("crop", [PICTURES], PICTURES[:, :, 1:-1, 2:-1], crop_height=[1, 1], crop_width=[2, 1])
+for name, parts, given in (
+    ("middle", np.s_[:, 1:3], {"begin": [0, 1, 0], "end": [2, 3, 4]}),
+    ("columns", np.s_[..., ::2], {"begin": [0, 0, 0], "end": [2, 3, 4], "stride": [1, 1, 2]}),
+    ("squeezed", np.s_[1, :, -2:], {"begin": [1, 0, -2], "end": [2, 0, 0], "begin_mask": [False, True, False],
+                                    "end_mask": [False, True, True], "squeeze_mask": [True, False, False]}),
+    ("backwards", np.s_[:, ::-1], {"begin": [0, 2, 0], "end": [2, 0, 4], "stride": [1, -1, 1],
+                                   "end_mask": [False, True, False]}),
+):  # fmt: skip
+    _EXCHANGED = BLOCK.copy()
+    _UPDATE = reals(*BLOCK[parts].shape)
+    _EXCHANGED[parts] = _UPDATE
+    case(
+        f"slice_update_{name}",
+        [BLOCK, _UPDATE],
+        lambda x, y, given=given: Builder.slice_update(x=x, update=y, **given),
+        _EXCHANGED,
+        target=ct.target.iOS18,
+    )

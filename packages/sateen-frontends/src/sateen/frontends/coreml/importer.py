@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.importer import Conversion, Importer
@@ -32,7 +33,19 @@ def _imported(
     importer.read(importer.part.nodes, importer.scope, Place(importer.emitter))
     for name, labels in steps.labels.items():
         importer.emitter.label(name, labels)
-    return importer.finish({})
+    graph, report = importer.finish({})
+    return (None if graph is None else _with_states(graph, steps.states)), report
+
+
+def _with_states(graph: Graph, states: Mapping[str, str]) -> Graph:
+    """The graph whose next values of states may reuse the memory of the states. Raises FrontendError where a state
+    would change its type."""
+    inputs = {value.name: value for value in graph.inputs}
+    aliases = {output: inputs[states[output.name]] for output in graph.outputs if states.get(output.name) in inputs}
+    for after, before in aliases.items():
+        if after.type != before.type:
+            raise FrontendError(f"state {before.name!r} is {before.type}, but {after.type} is written to it")
+    return replace(graph, aliases=aliases) if aliases else graph
 
 
 def _computed_types(file: CoremlFile, steps: Steps, bindings: Bindings) -> Mapping[str, Declaration]:

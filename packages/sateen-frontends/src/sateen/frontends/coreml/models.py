@@ -79,6 +79,10 @@ def _steps_of_pipeline(pipeline: Message, description: Message, file: CoremlFile
     joined = _Joined({name: name for name in given}, {*given, *wanted})
     declared: dict[str, Declaration] = {}
     for index, (name, stage) in enumerate(stages):
+        if stage.states:
+            raise UnsupportedError(
+                f"model {name!r} of the pipeline has state, which is not supported in pipelines", END
+            )
         for declaration in stage.inputs:
             if declaration.name not in joined.current:
                 raise FrontendError(f"model {name!r} of the pipeline: nothing gives its input {declaration.name!r}")

@@ -26,10 +26,11 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Steps:
     """A model as steps: declared inputs, steps, outputs, declared types of inner values, of unknown shape where it does
-    not declare that, and what the elements of outputs are called."""
+    not declare that, what the elements of outputs are called, and the inputs whose next values outputs are."""
 
     inputs: Sequence[Declaration]
     steps: Sequence[Step]
     outputs: Sequence[str]
     declared: Sequence[Declaration] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    states: Mapping[str, str] = field(default_factory=dict)

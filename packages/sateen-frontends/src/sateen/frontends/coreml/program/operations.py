@@ -40,7 +40,8 @@ def steps_of_program(program: Message, description: Message, file: CoremlFile) -
     function = _function_of(program, description.defaultFunctionName or _MAIN)
     block = _block_of(function)
     declared = [_declaration(given) for given in function.inputs]
-    return _Reading(Storage(file.folder, file.limits.tensor_bytes)).steps(block, declared)
+    states = {given.name: given.name for given in function.inputs if _is_state(given)}
+    return _Reading(Storage(file.folder, file.limits.tensor_bytes), states=states).steps(block, declared)
 
 
 def _function_of(program: Message, name: str) -> Message:
@@ -62,26 +63,26 @@ def _block_of(function: Message) -> Message:
 
 
 def _declaration(given: Message) -> Declaration:
-    type_ = type_of_proto(given.type, given.name)
+    type_ = type_of_proto(given.type.stateType.wrappedType if _is_state(given) else given.type, given.name)
     if type_ is None:
         kind = given.type.WhichOneof("type") or "none"
-        if kind == "stateType":
-            raise UnsupportedError(
-                f"state {given.name!r} changes from run to run, which is not supported",
-                "convert the model with its state as an input and an output",
-            )
         raise FrontendError(f"input {given.name!r}: expected a tensor of known rank, found {kind.removesuffix('Type')}")
     return Declaration(given.name, type_.dtype, type_.shape)
+
+
+def _is_state(given: Message) -> bool:
+    return bool(given.type.WhichOneof("type") == "stateType")
 
 
 @dataclass(slots=True)
 class _Reading:
     """The constants so far: texts and lists of them by name, and steps for those that are written where they are
-    used."""
+    used. `states` are the names of what each state holds now, its own at first."""
 
     storage: Storage
     texts: dict[str, str] = field(default_factory=dict)
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
     def steps(self, block: Message, inputs: Sequence[Declaration]) -> Steps:
@@ -95,6 +96,8 @@ class _Reading:
                     )
                 self.names.add(output.name)
         steps = [step for operation in operations for step in self._steps_of(operation)]
+        written = {self._fresh(f"{state}.next"): state for state, held in self.states.items() if held != state}
+        steps += [_copy("write_state", state, self.states[state], [name]) for name, state in written.items()]
         ordered = in_order(steps, lambda s: s.inputs, lambda s: s.outputs, lambda s: f"operation {s.name!r}")
         results = {name for step in steps for name in step.outputs} | {declared.name for declared in inputs}
         classifiers = [operation for operation in operations if operation.type == "classify"]
@@ -102,9 +105,9 @@ class _Reading:
         for name in block.outputs:
             if name not in results and name not in best:
                 raise FrontendError(f"output {name!r}: expected an operation that gives it, found none")
-        outputs = [name for name in block.outputs if name in results]
+        outputs = [*(name for name in block.outputs if name in results), *written]
         labels = {name: classes for o in classifiers for name in _names(o)[1:2] if (classes := self._classes(o))}
-        return Steps(list(inputs), ordered, outputs, self._declared(operations), labels)
+        return Steps(list(inputs), ordered, outputs, self._declared(operations), labels, written)
 
     def _declared(self, operations: Sequence[Message]) -> list[Declaration]:
         found = []
@@ -148,9 +151,22 @@ class _Reading:
             slots[argument] = tuple(places)
         if kind == "classify":
             names = names[1:2]
+        if kind in ("read_state", "write_state"):
+            yield from self._state_steps(operation, dict(zip(slots, inputs, strict=True)))
+            return
         dtypes = [None if (type_ := _type_of(output)) is None else type_.dtype for output in operation.outputs]
         conversion = partial(_conversion_of, kind, slots, texts, dtypes)
         yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), conversion)
+
+    def _state_steps(self, operation: Message, given: Mapping[str, str]) -> Iterator[Step]:
+        """A state is read as what was written last, in the order of the file. Raises FrontendError for another one."""
+        state = given.get("input")
+        if state not in self.states or (operation.type == "write_state" and "data" not in given):
+            raise FrontendError(f"{_place(operation)}: expected a state and its data, found {sorted(given.values())}")
+        if operation.type == "write_state":
+            self.states[state] = given["data"]
+        else:
+            yield _copy("read_state", _name_of(operation), self.states[state], _names(operation))
 
     def _constant(self, operation: Message) -> Iterator[Step]:
         value, names = operation.attributes.get("val"), _names(operation)
@@ -200,6 +216,10 @@ def _arguments(operation: Message) -> Iterator[tuple[str, Sequence[str | Message
     for name in sorted(operation.attributes):
         if name != "name" and name not in operation.inputs:
             yield name, [operation.attributes[name]]
+
+
+def _copy(kind: str, name: str, held: str, gives: Sequence[str]) -> Step:
+    return Step(name, kind, (held,), tuple(gives), partial(_conversion_of, kind, {"input": (0,)}, {}, [None]))
 
 
 def _names(operation: Message) -> list[str]:

@@ -12,15 +12,10 @@ from sateen.frontends.coreml.program.converters import CONVERTERS
 _RANDOM = ("its numbers are drawn at random, by a generator that the format does not define", "make them an input")
 _LIST = ("lists of tensors are not supported", END)
 _COUNT = ("how much it gives is known only at run time", END)
-_STATE = (
-    "state that changes from run to run is not supported",
-    "convert the model with its state as an input and an output",
-)
 _CONTROL = ("branches and loops are not supported", "trace the model, so that they are decided when it is converted")
 
 REFUSALS: Mapping[str, Refusal] = {
     "cond": _CONTROL,
-    "coreml_update_state": _STATE,
     "list_gather": _LIST,
     "list_length": _LIST,
     "list_read": _LIST,
@@ -32,9 +27,7 @@ REFUSALS: Mapping[str, Refusal] = {
     "random_categorical": _RANDOM,
     "random_normal": _RANDOM,
     "random_uniform": _RANDOM,
-    "read_state": _STATE,
     "while_loop": _CONTROL,
-    "write_state": _STATE,
 }
 
 

@@ -82,8 +82,15 @@ def _classify(node: OperationNode) -> Operand:
     return node.result(ops.Identity(), node.take("probabilities"))
 
 
+def _state(node: OperationNode) -> Operand:
+    """What a state holds then, which the names of the step say."""
+    return node.result(ops.Identity(), node.take("input"))
+
+
 SHAPE: Mapping[str, Converter] = {
     "classify": _classify,
+    "read_state": _state,
+    "write_state": _state,
     "expand_dims": _expand_dims,
     "flatten2d": defaulting(_flatten_2d, axis=1),
     "reshape": _reshape,

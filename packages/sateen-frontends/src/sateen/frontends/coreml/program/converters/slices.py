@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sateen.frontends.core.operands import Operand, static_extents
+import numpy as np
+
+from sateen.frontends.core.operands import Operand, require_few, static_extents
 from sateen.frontends.coreml.program.node import Converter, OperationNode, defaulting
 from sateen.frontends.coreml.shapes import resolved, windows_along
 from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
 
 
@@ -18,6 +21,17 @@ def _masks(node: OperationNode, name: str, rank: int) -> Sequence[bool]:
 def _slice_by_index(node: OperationNode) -> Operand:
     """A masked begin or end is that of the axis; a squeezed axis is taken at its begin and left out."""
     x = node.take("x")
+    parts, squeezes = _parts(node, x)
+    op = resolved(node, parts, node.at("x"))
+    if not any(squeezes):
+        return node.result(op, x)
+    part = node.step(op, x)
+    left = tuple(extent for extent, squeezed in zip(part.type.shape, squeezes, strict=True) if not squeezed)
+    return node.result(ops.Reshape(left), part)
+
+
+def _parts(node: OperationNode, x: Value) -> tuple[Sequence[slice], Sequence[bool]]:
+    """What is taken along each axis, and which axes are squeezed."""
     rank = x.type.rank
     begin_masks, end_masks, squeezes = (_masks(node, f"{name}_mask", rank) for name in ("begin", "end", "squeeze"))
     begins, ends = node.dimensions_of("begin"), node.dimensions_of("end")
@@ -40,12 +54,26 @@ def _slice_by_index(node: OperationNode) -> Operand:
             parts.append(
                 slice(None if begin_masks[axis] else known[0], None if end_masks[axis] else known[1], strides[axis])
             )
-    op = resolved(node, parts, node.at("x"))
-    if not any(squeezes):
-        return node.result(op, x)
-    part = node.step(op, x)
-    left = tuple(extent for extent, squeezed in zip(part.type.shape, squeezes, strict=True) if not squeezed)
-    return node.result(ops.Reshape(left), part)
+    return parts, squeezes
+
+
+def _update_slice(node: OperationNode) -> Operand:
+    """x, with a part of it exchanged: that of slice_by_index. Rows of the axes up to the last cut one are scattered."""
+    x, update = node.take("x"), node.take("update")
+    parts, _ = _parts(node, x)
+    part = resolved(node, parts, node.at("x"))
+    cut = [axis for axis, (n, p) in enumerate(zip(x.type.shape, part.infer(x.type)[0].shape, strict=True)) if n != p]
+    cut += [axis for axis, step in enumerate(part.steps) if step != 1]
+    if not cut:
+        return node.result(ops.Reshape(x.type.shape), update)
+    extents = static_extents(x.type.shape[: max(cut) + 1], "the axes up to the last one that is cut")
+    starts, steps = (static_extents(values[: len(extents)], "the cut axes") for values in (part.starts, part.steps))
+    counts = static_extents(part.infer(x.type)[0].shape[: len(extents)], "the cut axes")
+    require_few(*counts, len(extents))
+    along = [start + step * node.counted(n) for start, step, n in zip(starts, steps, counts, strict=True)]
+    rows = np.stack(np.meshgrid(*along, indexing="ij"), axis=-1)
+    exchanged = node.step(ops.Reshape((*counts, *x.type.shape[len(extents) :])), update)
+    return node.result(ops.ScatterND(reduction="none"), x, node.parameter(rows, "rows"), exchanged)
 
 
 def _slice_by_size(node: OperationNode) -> Operand:
@@ -88,5 +116,6 @@ SLICES: Mapping[str, Converter] = {
     "reverse": _reverse,
     "slice_by_index": _slice_by_index,
     "slice_by_size": _slice_by_size,
+    "slice_update": _update_slice,
     "sliding_windows": defaulting(_sliding_windows, stride=1),
 }
