@@ -65,6 +65,8 @@ CASES: list[tuple[str, dict[str, Array], dict[str, Any]]] = [
     ("QLinearAveragePool", image("uint8", 9) | RESULT, POOL),
     ("QLinearAveragePool", image("uint8", 9) | RESULT, {**POOL, "count_include_pad": 1, "channels_last": 0}),
     ("QLinearAveragePool", image("uint8", 9) | RESULT, {"kernel_shape": [2, 2], "ceil_mode": 1, "strides": [2, 2]}),
+    ("QLinearAveragePool", image("uint8", 9) | RESULT, {**POOL, "channels_last": 1}),
+    ("QLinearGlobalAveragePool", image("uint8", 9) | RESULT, {"channels_last": 1}),
     ("QLinearGlobalAveragePool", image("uint8", 9) | scaling("y", "uint8", 0.0211, 0), {"channels_last": 0}),
     ("QLinearLeakyRelu", image("int8", -3) | scaling("y", "int8", 0.03, 10), {"alpha": 0.2}),
     ("QLinearLeakyRelu", image("int8", -3) | scaling("y", "int8", 0.03, 10), {}),
@@ -106,10 +108,6 @@ def test_onnxruntime_gives_the_same(operator: str, inputs: dict[str, Array], att
         ),
         ("QGemm", LEFT | RIGHT | BIAS | RESULT, {"transA": 1.0}, "expected an integer as attribute 'transA'"),
         ("QLinearSoftmax", image("uint8", 1) | RESULT, {"opset": 12}, "Softmax as before operator set 13"),
-        (
-            "QLinearAveragePool", image("uint8", 1) | RESULT, {**POOL, "channels_last": 1},
-            "channels behind the spatial axes are not supported",
-        ),
         ("QLinearNothing", image("uint8", 1) | RESULT, {}, "ONNX has no operator of this name in com.microsoft 1"),
     ],
 )  # fmt: skip

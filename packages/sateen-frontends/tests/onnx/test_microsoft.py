@@ -181,6 +181,40 @@ CASES = [
         {"K": 32, "N": 5, "block_size": 16, "bits": 8},
         constants=(1, 2, 3, 5),
     ),
+    *(
+        Case(
+            operator,
+            [byte(2, 6, 7, 3), np.array(0.02, "f"), np.array(100, "u1"), np.array(0.03, "f"), np.array(20, "u1")],
+            {**attributes, "channels_last": 1},
+        )
+        for operator, attributes in (
+            ("QLinearAveragePool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1]}),
+            ("QLinearGlobalAveragePool", {}),
+        )
+    ),
+    *(
+        Case(
+            "MatMulBnb4",
+            [draw(3, 33), byte(83), np.abs(draw(11))],
+            {"K": 33, "N": 5, "block_size": 16, "quant_type": kind},
+            constants=(1, 2),
+        )
+        for kind in (0, 1)
+    ),
+    *(
+        Case(
+            "CropAndResize",
+            [
+                draw(2, 3, 7, 9),
+                np.array([[0, 0, 1, 1], [0.2, 0.7, 0.9, 0.1], [-0.3, 0.1, 0.5, 1.4]], np.float32),
+                integers(0, 1, 1),
+                integers(4, 5),
+            ],
+            {"mode": mode, "extrapolation_value": 0.5},
+            constants=(3,),
+        )
+        for mode in ("bilinear", "nearest")
+    ),
     Case(
         "MatMulIntegerToFloat",
         [byte(4, 6), byte(6, 5, dtype="int8"), draw(), draw(5), np.array(12, np.uint8), byte(5, dtype="int8"), draw(5)],

@@ -34,6 +34,17 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
 
 _INT = DType.of("int32")
+FLOATS_OF_FOUR_BITS = (
+    0.0, 5.208333333e-03, 2 / 3, 1.0, 1 / 3, 0.5, 1 / 6, 0.25,
+    -0.0, -5.208333333e-03, -2 / 3, -1.0, -1 / 3, -0.5, -1 / 6, -0.25,
+)  # fmt: skip
+"""The numbers of sign, exponent and fraction in four bits, of which the largest is 1."""
+NORMAL_FLOATS = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+    -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+    0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+)  # fmt: skip
+"""Quantiles of the normal distribution (Dettmers et al., QLoRA, 2023, appendix E)."""
 
 
 def _finished(node: OnnxNode, steps: Sequence[tuple[Operator, *tuple[Value, ...]]], value: Value) -> Operand:
@@ -123,6 +134,28 @@ def _dequantized(node: OnnxNode, weight: Array, scales: Value, bits: int, block:
     centred = node.step(Subtract(), apart, zero_points)
     scaled = node.step(Multiply(), centred, node.step(Reshape((rows, blocks, 1)), scales))
     return node.step(Reshape((rows, blocks * block)), scaled)
+
+
+def _product_of_four_bits(node: OnnxNode) -> Operand:
+    """A times a weight [N, K] of positions in one of two tables, two in a byte, the upper one first; each block of
+    elements, one after the other, has a scale (onnxruntime, blockwise_quant_block_bnb4.h)."""
+    columns, rows, block = node.integer("K"), node.integer("N"), node.integer("block_size")
+    table = {0: FLOATS_OF_FOUR_BITS, 1: NORMAL_FLOATS}.get(node.integer("quant_type"))
+    if table is None or block < 1 or columns < 1 or rows < 1 or not node.flag("transB"):
+        found = f"{node.integer('quant_type')}, {block}, {node.flag('transB')}"
+        raise UnsupportedError(f"only quant_type 0 and 1, blocks and a transposed weight are supported, found {found}")
+    packed, scales = node.constant(1).reshape(-1), node.constant(2).reshape(-1)
+    count = rows * columns
+    if packed.size != -(-count // 2) or scales.size != -(-count // block):
+        raise FrontendError(
+            f"expected {-(-count // 2)} bytes and {-(-count // block)} scales of {rows} x {columns} weights, found "
+            f"{packed.size} and {scales.size}"
+        )
+    places = np.stack([packed >> 4, packed & 15], axis=1).reshape(-1)[:count]
+    kind = scales.dtype
+    values = np.array(table, np.float32)[places] * np.repeat(scales.astype(np.float32), block)[:count]
+    weight = np.ascontiguousarray(values.astype(kind).reshape(rows, columns).T)
+    return node.result(MatMul(), node.value(0), node.parameter(node.evaluated(weight), "weight"))
 
 
 def _unpacked(packed: Array, bits: int) -> Array:
@@ -215,6 +248,12 @@ PRODUCTS: dict[str, Description] = {
     ),
     "GemmFastGelu": Description(_gemm_fast_gelu, "X W bias?"),
     "MatMulInteger16": Description(_product_of_integers, "A:any B:any"),
+    "MatMulBnb4": Description(
+        _product_of_four_bits,
+        "A B:byte absmax",
+        1,
+        {"K": int, "N": int, "block_size": int, "quant_type": int, "training_mode": 0, "transB": 1},
+    ),
     "MatMulNBits": Description(
         _product_of_bits,
         "A B:any scales zero_points:any? g_idx:any? bias?",

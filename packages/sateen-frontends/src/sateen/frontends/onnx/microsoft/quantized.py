@@ -20,17 +20,11 @@ from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 
 LEAST_OF_CONCAT = 5
 """The fewest inputs: scale and zero point of the result; data, scale and zero point of a part."""
-_FLAGS = {"channels_last", "opset", "transA", "transB"}
+_FLAGS = {"opset", "transA", "transB"}
 """The attributes that are read here, all integers."""
 
 _BINARY = {"QLinearAdd": "Add", "QLinearMul": "Mul"}
-_WINDOW = {
-    "auto_pad": "string", "ceil_mode": "int", "count_include_pad": "int", "kernel_shape": "ints", "pads": "ints",
-    "strides": "ints",
-}  # fmt: skip
 _UNARY = {
-    "QLinearAveragePool": ("AveragePool", _WINDOW, ["channels_last"]),
-    "QLinearGlobalAveragePool": ("GlobalAveragePool", {}, ["channels_last"]),
     "QLinearLeakyRelu": ("LeakyRelu", {"alpha": "float"}, []),
     "QLinearSigmoid": ("Sigmoid", {}, []),
     "QLinearSoftmax": ("Softmax", {"axis": "int"}, ["opset"]),
@@ -73,8 +67,6 @@ def contrib_function(node: onnx.NodeProto) -> onnx.FunctionProto | None:
         raise UnsupportedError(
             f"expected {len(function.input)} inputs, among them scale and zero point of the result; found {count}"
         )
-    if "channels_last" in attributes and attributes["channels_last"].i:
-        raise UnsupportedError("channels behind the spatial axes are not supported", "quantise with channels_last=0")
     if operator == "QLinearSoftmax" and ("opset" not in attributes or attributes["opset"].i < 13):
         raise UnsupportedError("Softmax as before operator set 13 is not supported", "convert the model to a newer one")
     return function

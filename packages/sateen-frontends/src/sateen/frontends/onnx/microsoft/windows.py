@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from sateen.frontends.core.channels import result_channels_last, to_channels_first
+from sateen.frontends.core.channels import result_channels_last, to_channels_first, to_channels_last
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.microsoft.activations import activation
 from sateen.frontends.onnx.microsoft.description import Description
 from sateen.frontends.onnx.microsoft.standard import applied
 from sateen.frontends.onnx.node import OnnxNode
-from sateen.graph_ir.ops import Add
+from sateen.graph_ir.ops import Add, CropAndResize
+from sateen.runtime.errors import FrontendError
 
 _WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 
@@ -49,6 +50,28 @@ def _quantised_convolution(node: OnnxNode) -> Operand:
     return result_channels_last(node, applied(node, "QLinearConv", [first, *node.inputs[1:]], settings))
 
 
+def _quantised_pool(node: OnnxNode) -> Operand:
+    """The pool of dequantised data, quantised; with channels_last both are so."""
+    pool, last = node.operator.removeprefix("QLinear"), node.flag("channels_last")
+    settings = _settings(node, "ceil_mode", "count_include_pad")
+    data = applied(node, "DequantizeLinear", node.inputs[:3])
+    pooled = applied(node, pool, [to_channels_first(node, data) if last else data], settings)
+    turned = to_channels_last(node, pooled) if last else pooled
+    return applied(node, "QuantizeLinear", [turned, *node.inputs[3:5]], result=True)
+
+
+def _regions(node: OnnxNode) -> Operand:
+    """Regions of pictures, resized: rois are [y1, x1, y2, x2] of the picture (crop_and_resize.cc)."""
+    height, width = (int(size) for size in node.constant(3).flat)
+    mode = node.text("mode")
+    if mode not in _CROPS or min(height, width) < 1:
+        raise FrontendError(
+            f"expected mode bilinear or nearest and sizes of 1 or more, found {mode!r}, {height}x{width}"
+        )
+    op = CropAndResize((height, width), _CROPS[mode], node.number("extrapolation_value"))
+    return node.result(op, node.value(0), node.value(1), node.value(2))
+
+
 def _transposed_convolution(node: OnnxNode) -> Operand:
     """Its pads are an input."""
     settings = _settings(node, "group", "output_padding")
@@ -66,15 +89,25 @@ _PLACES = {
     "pads": list[int],
     "strides": list[int],
 }
+_POOLED = {**{name: kind for name, kind in _PLACES.items() if name != "dilations"}, "channels_last": 0}
+_QUANTISED = "X:byte x_scale x_zero_point:byte? y_scale y_zero_point:byte?"
+_CROPS = {"bilinear": "linear", "nearest": "nearest"}
 _FUSED = {**_PLACES, "activation": str, "activation_params": list[float], "group": 1}
 WINDOWS: dict[str, Description] = {
     "ConvTransposeWithDynamicPads": Description(
         _transposed_convolution, "X W Pads:index? B?", 1, {**_PLACES, "group": 1, "output_padding": list[int]}
     ),
+    "CropAndResize": Description(
+        _regions, "X rois batch_indices:index crop_size:index", 1, {"extrapolation_value": 0.0, "mode": "bilinear"}
+    ),
     "FusedConv": Description(_fused_convolution, "X W B? Z?", 1, _FUSED),
     "NhwcConv": Description(_fused_convolution, "X W B?", 1, {**_PLACES, "group": 1}),
     "NhwcFusedConv": Description(_fused_convolution, "X W B? Z?", 1, _FUSED),
     "NhwcMaxPool": Description(_pool_channels_last, "x:byte", 1, {**_PLACES, "ceil_mode": 0}),
+    "QLinearAveragePool": Description(
+        _quantised_pool, _QUANTISED, 1, {**_POOLED, "ceil_mode": 0, "count_include_pad": 0}
+    ),
+    "QLinearGlobalAveragePool": Description(_quantised_pool, _QUANTISED, 1, {"channels_last": 0}),
     "QLinearConv": Description(
         _quantised_convolution,
         "x:byte x_scale x_zero_point:byte w:byte w_scale w_zero_point:byte y_scale y_zero_point:byte B:index?",
