@@ -542,6 +542,14 @@ def test_malformed_nodes_are_refused(node: onnx.NodeProto, reason: str) -> None:
     assert reason in refusal(model_of([node], {"x": (FLOAT, [2, 3])}, constants={"i": np.int64([5, 5])}))
 
 
+def test_interpolation_of_integers_is_refused_with_what_to_do() -> None:
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
+    scales = np.float32([1, 1, 2, 2])
+    message = refusal(model_of([node], {"x": (TensorProto.UINT8, [1, 1, 2, 2])}, constants={"s": scales}))
+    assert "mode linear of uint8 is not supported: the standard does not say how it rounds" in message
+    assert "cast the data to float32 before it" in message
+
+
 def test_a_single_attribute_stands_for_a_list_of_one() -> None:
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=3, strides=2, auto_pad="")
     assert {a.name: a.type for a in node.attribute}["strides"] == onnx.AttributeProto.INT

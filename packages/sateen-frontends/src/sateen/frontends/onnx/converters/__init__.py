@@ -6,6 +6,7 @@ from sateen.frontends.onnx.converters.constants import CONSTANTS
 from sateen.frontends.onnx.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.onnx.converters.gather import GATHER
 from sateen.frontends.onnx.converters.normalization import NORMALIZATION
+from sateen.frontends.onnx.converters.parts import PARTS
 from sateen.frontends.onnx.converters.quantization import QUANTIZATION
 from sateen.frontends.onnx.converters.recurrent import RECURRENT
 from sateen.frontends.onnx.converters.reductions import REDUCTIONS
@@ -23,6 +24,7 @@ CONVERTERS: dict[str, Converter] = (
     | ELEMENT_WISE
     | GATHER
     | NORMALIZATION
+    | PARTS
     | QUANTIZATION
     | RECURRENT
     | REDUCTIONS

@@ -46,7 +46,7 @@ def _resize(node: OnnxNode) -> Operand:
     op = Resize(
         sizes=targets,
         scales=factors,
-        mode=_mode(node.text("mode")),
+        mode=_mode(node),
         coordinate_transformation=transformation,
         nearest_mode=node.text("nearest_mode"),
         cubic_coeff_a=node.number("cubic_coeff_a"),
@@ -132,9 +132,13 @@ def _roi(node: OnnxNode, axes: tuple[int, ...], rank: int) -> tuple[float, ...]:
     return (*starts, *_per_axis(given[len(axes) :], axes, rank, 1.0))
 
 
-def _mode(name: str) -> str:
+def _mode(node: OnnxNode) -> str:
+    name = node.text("mode")
     if name not in _MODES:
         raise FrontendError(f"expected mode nearest, linear or cubic, found {name!r}")
+    if _MODES[name] != "nearest" and not node.dtype(0).is_float:
+        reason = f"mode {name} of {node.dtype(0)} is not supported: the standard does not say how it rounds"
+        raise UnsupportedError(reason, "cast the data to float32 before it, and round and cast back behind it")
     return _MODES[name]
 
 
@@ -150,7 +154,7 @@ def _upsample(node: OnnxNode) -> Operand:
         scales = tuple(float(scale) for scale in np.asarray(node.constant(1)).reshape(-1))
     if len(_scales(scales)) != len(extents):
         raise FrontendError(f"expected {len(extents)} scales, found {list(scales)}")
-    mode = _mode(node.text("mode"))
+    mode = _mode(node)
     if mode == "nearest" and min(scales) < 1:
         raise UnsupportedError(
             f"{node.operator} of opset {node.opset} does not say how nearest rounds for scales below 1",
