@@ -1,5 +1,11 @@
-"""What tests of several packages use."""
+"""What tests of several packages use.
 
+`library` is a library as sateen would compile it, written in C, so that tests of loading need no compiler of sateen's.
+"""
+
+from __future__ import annotations
+
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -7,6 +13,80 @@ from pathlib import Path
 
 import pytest
 
+from sateen.runtime import DType, Metadata, Parameter, Signature, Target
+from sateen.runtime.abi import ABI_VERSION
+
+FLOAT, INT = DType.of("float32"), DType.of("int64")
+SIGNATURES = (
+    Signature(
+        "add",
+        (
+            Parameter("A", FLOAT, ("n", 4)),
+            Parameter("B", FLOAT, ("n", 4)),
+            Parameter("C", FLOAT, ("n", 4), is_output=True),
+        ),
+    ),
+    Signature("fail", (Parameter("status", INT, (1,)),)),
+    Signature("host", (Parameter("facts", INT, (2,), is_output=True),)),
+    Signature("crash", ()),
+    Signature("spin", ()),
+    Signature("exhaust", ()),
+)
+SOURCE = r"""
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+typedef struct { void *data; int32_t device, index, ndim; uint8_t code, bits; uint16_t lanes;
+                 int64_t *shape, *strides; uint64_t offset; } tensor;
+typedef struct host { uint32_t abi; int32_t threads; void *context; void *functions[6]; } host;
+static host table = {VERSION, 0, &table, {0}};
+const char sateen_metadata[] = METADATA;
+uint32_t sateen_abi_version(void) { return VERSION; }
+const host *sateen_default_host(void) { return &table; }
+
+static int32_t check(tensor *t, int32_t i, int64_t n) {
+  if (!t) return 2 | i << 8;
+  if (t->device != 1) return 3 | i << 8;
+  if (t->code != 2 || t->bits != 32 || t->lanes != 1) return 4 | i << 8;
+  if (t->ndim != 2) return 5 | i << 8;
+  if (t->shape[0] != n) return 6 | i << 8;
+  if (t->shape[1] != 4) return 6 | i << 8 | 1 << (VERSION == 1 ? 16 : 24);
+  if (t->strides) return 7 | i << 8;
+  if ((uintptr_t)t->data & 63) return 8 | i << 8;
+  return 0;
+}
+int32_t add(const host *h, tensor *const *args, int32_t n) {
+  (void)h;
+  if (n != 3) return 1;
+  for (int32_t i = 0; i < 3; ++i) {
+    int32_t status = check(args[i], i, args[0]->shape[0]);
+    if (status) return status;
+  }
+  if (args[2]->data == args[0]->data) return 11 | 2 << 8;
+  for (int64_t i = 0; i < args[0]->shape[0] * 4; ++i)
+    ((float *)args[2]->data)[i] = ((float *)args[0]->data)[i] + ((float *)args[1]->data)[i];
+  return 0;
+}
+int32_t fail(const host *h, tensor *const *args, int32_t n) { (void)h; (void)n; return *(int64_t *)args[0]->data; }
+int32_t host_facts(const host *h, tensor *const *args, int32_t n) __asm__("host");
+int32_t host_facts(const host *h, tensor *const *args, int32_t n) {
+  (void)n;
+  ((int64_t *)args[0]->data)[0] = h ? h->threads : -1;
+  ((int64_t *)args[0]->data)[1] = h ? (int64_t)h->context : -1;
+  return 0;
+}
+int32_t crash(const host *h, tensor *const *args, int32_t n) {
+  (void)h; (void)args; (void)n; *(volatile int *)8 = 1; return 0;
+}
+int32_t spin(const host *h, tensor *const *args, int32_t n) {
+  (void)h; (void)args; (void)n; for (volatile int i = 0;; ++i) {} return 0;
+}
+int32_t exhaust(const host *h, tensor *const *args, int32_t n) {
+  (void)h; (void)args; (void)n;
+  for (int i = 0; i < 64; ++i) { char *p = malloc(1 << 24); if (!p) return 9; memset(p, 1, 1 << 24); }
+  return 0;
+}
+"""
 RunOnArm = Callable[[Path, list[str], list[str]], str]
 """Compiles main.c of a folder with options, runs it there with arguments, and gives what it prints."""
 
@@ -27,3 +107,35 @@ def run_on_aarch64() -> RunOnArm:
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def compile_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., bytes]:
+    """Compiles SOURCE to the bytes of a shared library, with other metadata or another ABI version where given."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler here: expected cc, to build the library that these tests load")
+
+    def build(metadata: str | None = None, version: int = ABI_VERSION, more: str = "") -> bytes:
+        if metadata is None:
+            metadata = Metadata("tests", str(Target.of("c")), SIGNATURES).to_json()
+        folder: Path = tmp_path_factory.mktemp("library")
+        source, library = folder / "library.c", folder / "library.so"
+        defines = f"#define METADATA {json.dumps(metadata)}\n#define VERSION {version}\n"
+        source.write_text(defines + SOURCE + more, encoding="utf-8")
+        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source], check=True, timeout=60)
+        return library.read_bytes()
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def signatures() -> tuple[Signature, ...]:
+    """Those of the functions of SOURCE."""
+    return SIGNATURES
+
+
+@pytest.fixture(scope="session")
+def library(compile_library: Callable[..., bytes]) -> bytes:
+    """The bytes of the library of SOURCE."""
+    return compile_library()

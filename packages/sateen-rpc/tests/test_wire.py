@@ -24,7 +24,7 @@ def frame_of(header, payload=(), number=0):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         channel = Channel(ours, ONE, TWO)
-        channel._sent = number
+        channel.sent = number
         channel.send(header, payload)
         ours.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: theirs.recv(1 << 16), b""))

@@ -1,13 +1,19 @@
-"""Authenticated connections between machines: keys, the handshake, and the frames that channels carry."""
+"""Sessions on other machines: a server gives them, to clients that share a key with it."""
 
 from sateen.rpc.handshake import accept, greet
 from sateen.rpc.keys import Key, read_key, write_key
+from sateen.rpc.limits import SessionLimits
+from sateen.rpc.remote_session import RemoteSession
+from sateen.rpc.server import Server
 from sateen.rpc.version import __version__
 from sateen.rpc.wire import Channel
 
 __all__ = [
     "Channel",
     "Key",
+    "RemoteSession",
+    "Server",
+    "SessionLimits",
     "__version__",
     "accept",
     "greet",

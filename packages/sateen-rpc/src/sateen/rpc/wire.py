@@ -14,10 +14,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import select
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import ceil
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -38,42 +42,62 @@ _NUMBER = struct.Struct("<Q")
 
 
 class Channel:
-    """One end of an authenticated connection. One thread may send while another receives."""
+    """One end of an authenticated connection. One thread may send while another receives.
 
-    def __init__(self, connection: socket.socket, send_key: bytes, receive_key: bytes) -> None:
+    `sent` and `received` are how many frames have gone each way. With them and the keys another process can go on.
+    """
+
+    def __init__(
+        self, connection: socket.socket, send_key: bytes, receive_key: bytes, sent: int = 0, received: int = 0
+    ) -> None:
         self._connection = connection
         self._send_key, self._receive_key = send_key, receive_key
-        self._sent = self._received = 0
+        self.sent, self.received = sent, received
+        connection.setblocking(False)  # threads that send and receive have deadlines of their own
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(connection, select.POLLIN)
+        self._writable.register(connection, select.POLLOUT)
         if connection.family in {socket.AF_INET, socket.AF_INET6}:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @property
-    def socket(self) -> socket.socket:
+    def connection(self) -> socket.socket:
         return self._connection
 
-    def send(self, header: Header, payload: Sequence[bytes | memoryview] = ()) -> None:
-        """Sends a frame. Raises SessionLostError if the other side is gone, or takes less than `LEAST_RATE`."""
+    @property
+    def state(self) -> dict[str, str | int]:
+        """What another process needs to go on with this end, besides its socket. It is secret."""
+        keys = {"send_key": self._send_key.hex(), "receive_key": self._receive_key.hex()}
+        return {**keys, "sent": self.sent, "received": self.received}
+
+    @staticmethod
+    def resumed(connection: socket.socket, state: Mapping[str, Any]) -> Channel:
+        """The end that another process had in this state."""
+        keys = bytes.fromhex(state["send_key"]), bytes.fromhex(state["receive_key"])
+        return Channel(connection, *keys, state["sent"], state["received"])
+
+    def send(self, header: Header, payload: Sequence[bytes | memoryview] = (), deadline: float | None = None) -> None:
+        """Sends a frame. Raises TimeoutError if that takes until `deadline`, a time of `monotonic`; SessionLostError if
+        the other side is gone, or takes less than `LEAST_RATE`."""
         text = packed(header)
         if len(text) > MOST_HEADER_BYTES:
             raise SessionProtocolError(f"expected a header of at most {MOST_HEADER_BYTES} bytes, found {len(text)}")
         parts = [memoryview(part).cast("B") for part in payload]
-        lengths = LENGTHS.pack(len(text), sum(map(len, parts)))
-        code = hmac.new(self._send_key, _NUMBER.pack(self._sent), hashlib.sha256)
-        self._sent += 1
-        first = lengths + text
-        code.update(first)
-        deadline = monotonic() + _seconds_for(len(first) + sum(map(len, parts)))
+        pending = LENGTHS.pack(len(text), sum(map(len, parts))) + text
+        code = hmac.new(self._send_key, _NUMBER.pack(self.sent) + pending, hashlib.sha256)
+        self.sent += 1
+        latest = monotonic() + _seconds_for(len(pending) + sum(map(len, parts)))
+        ours = latest if deadline is None else min(deadline, latest)
         try:
-            for part in parts:
-                for start in range(0, len(part), CHUNK_BYTES):
-                    chunk = part[start : start + CHUNK_BYTES]
-                    code.update(chunk)
-                    if first:
-                        self._write(first, deadline)
-                        first = b""
-                    self._write(chunk, deadline)
-            self._write(first + code.digest()[:CODE_BYTES], deadline)
+            for chunk in (part[i : i + CHUNK_BYTES] for part in parts for i in range(0, len(part), CHUNK_BYTES)):
+                code.update(chunk)
+                self._write(pending, ours)
+                pending = b""
+                self._write(chunk, ours)
+            self._write(pending + code.digest()[:CODE_BYTES], ours)
         except TimeoutError:
+            if ours == deadline:
+                raise
             raise SessionLostError("expected the other side to take a message, it does not read") from None
         except OSError as error:
             raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
@@ -99,14 +123,16 @@ class Channel:
             raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
 
     def close(self) -> None:
+        """Ends the connection, also for a thread that waits for it."""
+        with suppress(OSError):  # it has ended already
+            self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
     def _first_bytes(self, deadline: float | None) -> bytes:
-        left = None if deadline is None else deadline - monotonic()
-        if left is not None and left <= 0:
-            raise TimeoutError
-        self._connection.settimeout(left)
-        return self._connection.recv(LENGTHS.size)
+        while True:
+            with suppress(BlockingIOError):
+                return self._connection.recv(LENGTHS.size)
+            _wait(self._readable, deadline)
 
     def _rest(self, start: bytes, most_bytes: int) -> tuple[Header, memoryview]:
         begun = monotonic()
@@ -116,7 +142,7 @@ class Channel:
             if found > most:
                 raise SessionProtocolError(f"expected a message with a {what} of at most {most} bytes, found {found}")
         deadline = begun + _seconds_for(header_bytes + payload_bytes)
-        expected = hmac.new(self._receive_key, _NUMBER.pack(self._received) + lengths, hashlib.sha256)
+        expected = hmac.new(self._receive_key, _NUMBER.pack(self.received) + lengths, hashlib.sha256)
         text = self._read(header_bytes, deadline)
         expected.update(text)
         payload = np.empty(payload_bytes, np.uint8).data  # which takes memory when it is written to, and not before
@@ -126,7 +152,7 @@ class Channel:
             expected.update(chunk)
         if not hmac.compare_digest(expected.digest()[:CODE_BYTES], bytes(self._read(CODE_BYTES, deadline))):
             raise SessionProtocolError("expected the next message of the other side, found one changed on its way")
-        self._received += 1
+        self.received += 1
         return unpacked(text), payload
 
     def _read(self, count: int, deadline: float) -> bytearray:
@@ -135,24 +161,33 @@ class Channel:
         return data
 
     def _read_into(self, view: memoryview, deadline: float) -> None:
-        position = 0
-        while position < len(view):
-            self._connection.settimeout(_left(deadline))
-            received = self._connection.recv_into(view[position:])
+        while view:
+            try:
+                received = self._connection.recv_into(view)
+            except BlockingIOError:
+                _wait(self._readable, deadline)
+                continue
             if not received:
                 raise SessionLostError("the other side closed the connection within a message")
-            position += received
+            view = view[received:]
+            if monotonic() > deadline:
+                raise TimeoutError
 
     def _write(self, data: bytes | memoryview, deadline: float) -> None:
-        self._connection.settimeout(_left(deadline))
-        self._connection.sendall(data)
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._connection.send(view) :]
+            except BlockingIOError:
+                _wait(self._writable, deadline)
 
 
-def _left(deadline: float) -> float:
-    left = deadline - monotonic()
-    if left <= 0:
+def _wait(ready: select.poll, deadline: float | None) -> None:
+    """Waits until a connection can be read or written, or has ended. Raises TimeoutError after the deadline."""
+    if deadline is None:
+        ready.poll()
+    elif (left := deadline - monotonic()) <= 0 or not ready.poll(ceil(left * 1000)):
         raise TimeoutError
-    return left
 
 
 def _seconds_for(count: int) -> float:

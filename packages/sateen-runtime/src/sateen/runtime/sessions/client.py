@@ -66,10 +66,10 @@ class ConnectedSession(Requests):
         number = self.request("an array", header, [framing.raw(value)])[0]["array"]
         return ConnectedArray(self, number, value.dtype, value.shape)
 
-    def empty(self, shape: Sequence[int], dtype: DType | str = "float32") -> ConnectedArray:
-        kind = DType.of(dtype)
-        header = {"op": "empty", "dtype": str(kind), "shape": list(shape)}
-        return ConnectedArray(self, self.request("an array", header)[0]["array"], kind, tuple(shape))
+    def empty(self, shape: int | Sequence[int], dtype: DType | str = "float32") -> ConnectedArray:
+        kind, extents = DType.of(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
+        header = {"op": "empty", "dtype": str(kind), "shape": list(extents)}
+        return ConnectedArray(self, self.request("an array", header)[0]["array"], kind, extents)
 
     def log(self) -> str:
         return bytes(self.request("the log", {"op": "log"}, most_bytes=MOST_FILE_BYTES)[1]).decode("utf-8", "replace")

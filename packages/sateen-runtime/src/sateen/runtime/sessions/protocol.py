@@ -146,7 +146,7 @@ class Session(Protocol):
     def array(self, values: Argument) -> SessionArray:
         """A copy of an array, there."""
 
-    def empty(self, shape: Sequence[int], dtype: DType | str = "float32") -> SessionArray:
+    def empty(self, shape: int | Sequence[int], dtype: DType | str = "float32") -> SessionArray:
         """A new array there, with undefined elements."""
 
     def log(self) -> str:

@@ -1,0 +1,124 @@
+"""One session of a server: its process, its folder, and their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Lock
+from time import monotonic
+
+from sateen.rpc.limits import SessionLimits
+from sateen.rpc.wire import Channel
+from sateen.runtime.errors import SessionCrashedError, SessionRefusedError, SessionTimeoutError
+from sateen.runtime.framing import Header
+from sateen.runtime.isolation import isolated
+
+_LOOK_SECONDS = 0.5
+"""How often a session's folder is measured."""
+_LOG = "log"
+
+
+class ServedSession:
+    """A session that a client holds, from its claim to its end."""
+
+    def __init__(self, holder: str, seconds: float, limits: SessionLimits, store: Path) -> None:
+        self.holder = holder
+        self.since = monotonic()
+        self._seconds = min(seconds, limits.request_seconds)
+        self._limits, self._store = limits, store
+        self._scratch = Path(tempfile.mkdtemp(prefix="sateen-session-"))
+        self._child: subprocess.Popen[str] | None = None
+        self._lock = Lock()
+        self._is_over = Event()
+
+    def start(self, channel: Channel) -> None:
+        """Gives the client's connection to a new process. Raises SessionRefusedError if there is one already."""
+        with self._lock, channel.connection as connection, (self._scratch / _LOG).open("wb") as log:
+            if self._child is not None or self._is_over.is_set():
+                raise SessionRefusedError("expected a session that waits for its connection, found none")
+            self._child = subprocess.Popen(
+                isolated("sateen.rpc.child"),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                pass_fds=[connection.fileno()],
+                process_group=0,
+                cwd=self._scratch,
+                text=True,
+            )
+            given = {
+                "descriptor": connection.fileno(),
+                "state": channel.state,
+                "scratch": str(self._scratch),
+                "store": str(self._store),
+                "seconds": self._seconds,
+                "memory_bytes": self._limits.memory_bytes,
+                "disk_bytes": self._limits.disk_bytes,
+                "message_bytes": self._limits.message_bytes,
+            }
+            assert self._child.stdin is not None
+            with suppress(BrokenPipeError):  # it has died already, which `watch` will say
+                self._child.stdin.write(json.dumps(given) + "\n")
+                self._child.stdin.flush()
+
+    def watch(self) -> Header:
+        """Waits for the end of the process, whatever brings it, and says what it was as an error for the client."""
+        child = self._child
+        assert child is not None
+        while True:
+            try:
+                code = child.wait(_LOOK_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                used = _size_of(self._scratch)
+                if used > self._limits.disk_bytes:
+                    self._kill()
+                    child.wait()
+                    words = f"expected files of at most {self._limits.disk_bytes} bytes in the session, found {used}"
+                    return {"error": SessionRefusedError.__name__, "message": words}
+        if code == -signal.SIGALRM:
+            words = f"expected each request to end within {self._seconds:g} s, one did not"
+            return {"error": SessionTimeoutError.__name__, "message": words}
+        cause = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+        return {"error": SessionCrashedError.__name__, "message": f"the session's process {cause}{self._last_words()}"}
+
+    def end(self) -> None:
+        """Ends the process and all that it has started, and removes its folder."""
+        self._is_over.set()
+        with self._lock:
+            self._kill()
+            if self._child is not None:
+                assert self._child.stdin is not None
+                self._child.wait()
+                self._child.stdin.close()
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _kill(self) -> None:
+        if self._child is not None:
+            with suppress(ProcessLookupError):  # all of it is gone
+                os.killpg(self._child.pid, signal.SIGKILL)
+
+    def _last_words(self) -> str:
+        try:
+            text = (self._scratch / _LOG).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return ""
+        return f"; its last line was {text.splitlines()[-1]!r:.300}" if text else ""
+
+
+def _size_of(folder: Path) -> int:
+    """The bytes of all files in a folder that some process may be changing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:
+                continue
+    return total

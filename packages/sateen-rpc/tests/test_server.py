@@ -1,0 +1,241 @@
+"""A server and its sessions: what they give, and how each end of theirs is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sateen.rpc import Key, RemoteSession, Server, SessionLimits, greet
+from sateen.runtime import (
+    ArgumentError,
+    SessionCrashedError,
+    SessionError,
+    SessionLostError,
+    SessionOutOfMemoryError,
+    SessionRefusedError,
+    SessionTimeoutError,
+)
+
+LIMITS = SessionLimits(lease_seconds=2.0, disk_bytes=1 << 20)
+ONES = np.ones((2, 4), np.float32)
+
+
+@pytest.fixture
+def server(tmp_path, key):
+    with Server("127.0.0.1", 0, [key], tmp_path / "store", LIMITS) as opened:
+        thread = threading.Thread(target=opened.serve)
+        thread.start()
+        yield opened
+        opened.close()
+        thread.join()
+
+
+@pytest.fixture
+def connect(server, key):
+    return lambda **options: RemoteSession(*server.address, key, **options)
+
+
+def eventually(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_a_session_runs_functions_and_holds_arrays(connect, server, library):
+    with connect() as session:
+        module = session.load(library)
+        a, c, out = session.array(ONES), session.empty((2, 4)), np.zeros((2, 4), np.float32)
+        module["add"](a, a, c)
+        module["add"](c, ONES, out)
+        np.testing.assert_array_equal(out, 3 * ONES)
+        assert len(module["host"].time(session.empty(2, "int64"), repeat=3).samples) == 3
+        with pytest.raises(ArgumentError, match=r"add: argument 1 \(B\): expected float32, found float64"):
+            module["add"](a, np.ones((2, 4)), c)
+        session.files.put("a", b"abc")
+        assert session.files.get("a") == b"abc"
+        assert "sateen-rpc" in session.info()["versions"]
+        assert len(server.sessions()) == 1
+        assert repr(session).startswith("RemoteSession(127.0.0.1:")
+    eventually(lambda: not server.sessions())
+
+
+def test_one_after_the_other_and_never_two(connect, server):
+    in_use = r"the device is in use, held by .*@.* \(key [0-9a-f]{16}\) for \d+ s"
+    with connect(), pytest.raises(SessionRefusedError, match=in_use):
+        connect()
+    eventually(lambda: not server.sessions())
+    with connect() as session:
+        session.info()
+
+
+def test_a_crash_ends_the_session_and_the_server_is_free(connect, server, library):
+    with connect() as session:
+        module = session.load(library)
+        with pytest.raises(SessionCrashedError, match="crash: the session's process died of SIGSEGV"):
+            module["crash"]()
+        with pytest.raises(SessionError, match="expected an open session, found one that has ended: crash"):
+            session.info()
+    eventually(lambda: not server.sessions())
+    with connect() as session:
+        session.info()
+
+
+def test_a_loop_ends_at_the_client_s_limit(connect, server, library):
+    with connect(seconds=1.0) as session:
+        module = session.load(library)
+        with pytest.raises(SessionTimeoutError, match=r"spin: expected it to end within 1 s, it did not"):
+            module["spin"]()
+    eventually(lambda: not server.sessions())
+
+
+def test_too_much_memory_ends_the_session(tmp_path, key, library):
+    limits = SessionLimits(memory_bytes=100_000_000)
+    with Server("127.0.0.1", 0, [key], tmp_path / "store", limits) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session:
+            module = session.load(library)
+            with pytest.raises(SessionOutOfMemoryError, match="the session's limit of memory"):
+                module["exhaust"]()
+
+
+def test_too_large_files_are_refused_and_the_session_goes_on(connect):
+    with connect() as session:
+        with pytest.raises(SessionRefusedError, match="the session can't keep a file: its disk is full"):
+            session.files.put("a", bytes(2 << 20))
+        session.files.put("a", bytes(1000))
+
+
+def test_too_many_files_end_the_session(connect):
+    with connect() as session:
+        for number in range(4):
+            session.files.put(f"f{number}", bytes(500_000))
+        eventually(session._ended_there.is_set)
+        with pytest.raises(SessionRefusedError, match="expected files of at most 1048576 bytes in the session"):
+            session.info()
+
+
+def test_a_client_that_dies_frees_the_device(server, key):
+    host, port = server.address
+    program = f"""
+import os, sys
+from sateen.rpc import Key, RemoteSession
+session = RemoteSession({host!r}, {port}, Key(bytes.fromhex({key.secret.hex()!r})))
+print("there", flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+        assert client.stdout.readline() == b"there\n"
+        assert len(server.sessions()) == 1
+        client.kill()
+        eventually(lambda: not server.sessions())
+
+
+def test_a_client_that_stands_still_frees_the_device_after_its_lease(server, key):
+    host, port = server.address
+    program = f"""
+from sateen.rpc import Key, RemoteSession
+session = RemoteSession({host!r}, {port}, Key(bytes.fromhex({key.secret.hex()!r})))
+print("there", flush=True)
+input()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+        assert client.stdout.readline() == b"there\n"
+        client.send_signal(signal.SIGSTOP)
+        eventually(lambda: not server.sessions())
+        client.kill()
+
+
+def test_nothing_is_left_of_a_session(connect, server, library):
+    folders = set(Path("/tmp").glob("sateen-session-*"))
+    with connect() as session:
+        session.load(library)
+        (folder,) = set(Path("/tmp").glob("sateen-session-*")) - folders
+    eventually(lambda: not server.sessions() and not folder.exists())
+    assert not children_named("sateen.rpc.child")
+
+
+def children_named(name):
+    command = ["ps", "-o", "args", "--ppid", str(os.getpid())]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if name in line]
+
+
+def test_content_is_sent_once_to_a_server(connect, server, library, tmp_path):
+    with connect() as session:
+        session.load(library)
+    eventually(lambda: not server.sessions())
+    assert len([*(tmp_path / "store").iterdir()]) == 1
+    with connect() as session:
+        sent = session._connection.sent
+        session.load(library)
+        assert session._connection.sent == sent + 2  # a question whether it is there, and the load
+
+
+def test_a_wrong_key_and_no_server_are_told(server, key):
+    with pytest.raises(SessionRefusedError, match="the server does not know this key; pair with it"):
+        RemoteSession(*server.address, Key.new())
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    with pytest.raises(
+        SessionLostError, match=f"127.0.0.1:{port}: expected a server of sateen-rpc: Connection refused"
+    ):
+        RemoteSession("127.0.0.1", port, key)
+
+
+def test_the_end_of_the_server_is_told(server, connect, library):
+    session = connect()
+    module = session.load(library)
+    server.close()
+    with pytest.raises(SessionLostError, match=r"add: the connection to 127\.0\.0\.1:\d+ was lost"):
+        module["add"](ONES, ONES, np.zeros((2, 4), np.float32))
+    session.close()
+
+
+def test_strangers_are_let_go_and_harm_nobody(server, connect):
+    strangers = [socket.create_connection(server.address) for _ in range(100)]
+    with strangers[0] as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(100))
+        with suppress(ConnectionResetError):  # what it sent too much is not read
+            assert stranger.recv(100) == b""
+    for stranger in strangers:
+        stranger.close()
+    time.sleep(0.2)
+    with connect() as session:
+        session.info()
+
+
+def test_wrong_requests_of_those_who_know_the_key_are_told(server, key):
+    for header, message in (
+        ({"op": "x"}, "expected a request to claim or to attach, found 'x'"),
+        ({}, "expected a request to claim or to attach, found None"),
+        ({"op": "claim"}, "claim: expected the fields holder, op, seconds, found op"),
+        ({"op": "claim", "holder": "a", "seconds": -1.0}, "expected a positive limit of seconds"),
+        ({"op": "attach", "session": "x"}, "expected the token of a session that waits, found another"),
+    ):
+        with socket.create_connection(server.address) as connection:
+            channel = greet(connection, key)
+            channel.send(header)
+            answer, _ = channel.receive(time.monotonic() + 5)
+        assert message in answer["message"]
+
+
+def test_a_server_needs_keys_and_an_address(tmp_path, key, server):
+    with pytest.raises(ArgumentError, match="expected at least one key"):
+        Server("127.0.0.1", 0, [], tmp_path)
+    with pytest.raises(ArgumentError, match=r"expected an address to listen at, found .*: Address already in use"):
+        Server(*server.address, [key], tmp_path)
+    with pytest.raises(ArgumentError, match="expected a positive lease_seconds, found 0"):
+        SessionLimits(lease_seconds=0)
+    with pytest.raises(ArgumentError, match="expected a positive limit of a session"):
+        RemoteSession(*server.address, key, seconds=0)
