@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from sateen.frontends.mxnet.attributes import parsed_attribute
-from sateen.frontends.mxnet.converters import OPERATORS
-from sateen.frontends.mxnet.converters.aliases import ALIASES
+from sateen.frontends.mxnet.converters import CONVERTERS, OPERATORS
+from sateen.frontends.mxnet.converters.aliases import ALIASES, NUMPY_ALIASES
 from sateen.frontends.mxnet.converters.reshape import decoded_shape
-from sateen.frontends.mxnet.refusals import REFUSALS
+from sateen.frontends.mxnet.refusals import refusal_of
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import Symbol
 
@@ -310,4 +310,52 @@ def test_large_data_are_not_made(run_node):
 
 def test_tables_have_each_name_once():
     assert not ALIASES.keys() & {*ALIASES.values()}
-    assert not REFUSALS.keys() & OPERATORS.keys()
+    assert not NUMPY_ALIASES.keys() & CONVERTERS.keys()
+    assert not [name for name in OPERATORS if refusal_of(name)]
+
+
+@pytest.mark.parametrize(
+    ("operator", "reason"),
+    [
+        ("_random_gamma", "it gives random numbers"),
+        ("_npi_normal_n", "it gives random numbers"),
+        ("_contrib_quantized_conv", "sateen reads no 8-bit operators of MXNet"),
+        ("_contrib_quantize_v2", "sateen reads no 8-bit operators of MXNet"),
+        ("_sg_mkldnn_conv", "the graph was rewritten for one processor"),
+        ("_npi_nonzero", "the data decide the size of its result"),
+        ("sgd_mom_update", "it compares with labels, or changes weights, in training"),
+        ("_npi_eigvalsh", "sateen has no decompositions and inverses of matrices"),
+        ("_contrib_Proposal", "sateen has no proposals of regions"),
+    ],
+)
+def test_families_of_operators_are_refused_with_their_reason(operator, reason):
+    refusal = refusal_of(operator)
+    assert refusal is not None
+    assert refusal[0] == reason
+
+
+def test_arrays_are_stacked_along_the_axis_of_numpy(run_node):
+    rows, matrix = counted(3), counted(3, 2)
+    for operator, stack, arrays in (
+        ("_npi_hstack", np.hstack, (rows, rows)),
+        ("_npi_hstack", np.hstack, (matrix, matrix)),
+        ("_npi_vstack", np.vstack, (rows, rows)),
+        ("_npi_dstack", np.dstack, (matrix, matrix)),
+        ("_npi_column_stack", np.column_stack, (rows, matrix)),
+    ):
+        np.testing.assert_array_equal(run_node(operator, *arrays, num_args=2)[0], stack(arrays))
+
+
+def test_names_of_version_2_are_those_of_earlier_ones(run_node):
+    np.testing.assert_array_equal(run_node("_npi_sum", counted(2, 3), axis=1)[0], [3, 12])
+    (found,) = run_node("_npx_log_softmax", counted(1, 2))
+    np.testing.assert_allclose(found, np.log([[1 / (1 + np.e), np.e / (1 + np.e)]]), rtol=1e-5)
+    with pytest.raises(FrontendError, match=r"np.dot of stacks of matrices is not supported"):
+        run_node("_npi_dot", counted(2, 3, 4), counted(2, 4, 3))
+
+
+def test_parts_of_regions_have_channels_of_their_own(run_node):
+    data, region = counted(1, 4, 2, 2), floats(0, 0, 0, 1, 1).reshape(1, 5)
+    settings = {"output_dim": 1, "pooled_size": 2, "spatial_scale": 1}
+    found = run_node("_contrib_PSROIPooling", data, region, **settings)[0]
+    np.testing.assert_array_equal(found.ravel(), [0, 5, 10, 15])

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sateen.frontends.core.inputs import Declaration, open_shape
 from sateen.frontends.mxnet.attributes import parsed_attribute
-from sateen.frontends.mxnet.converters import OPERATORS
-from sateen.frontends.mxnet.converters.aliases import ALIASES
+from sateen.frontends.mxnet.converters import OPERATORS, OWN_NAMES
 from sateen.frontends.mxnet.loading import MxnetFile
 from sateen.frontends.mxnet.network import NetworkNode
 from sateen.frontends.mxnet.types import dtype_of_number
@@ -65,7 +64,7 @@ def _shapes(file: MxnetFile) -> Mapping[str, Extents]:
     as their weights have, and the channels."""
     found: dict[str, Extents] = {}
     for node in reversed(file.network.nodes):
-        operator = ALIASES.get(node.operator, node.operator)
+        operator = OWN_NAMES.get(node.operator, node.operator)
         if operator in {"Convolution", "Deconvolution"} and len(node.inputs) > 1:
             weight = file.arrays.get(node.inputs[1])
             if weight is not None and weight.ndim in {3, 4, 5}:

@@ -11,7 +11,7 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.refusals import END
 from sateen.frontends.core.report import Report, UnsupportedError
-from sateen.frontends.mxnet.converters import OPERATORS
+from sateen.frontends.mxnet.converters import OPERATORS, OWN_NAMES
 from sateen.frontends.mxnet.declarations import declarations_of
 from sateen.frontends.mxnet.description import OperatorDescription
 from sateen.frontends.mxnet.loading import MxnetFile
@@ -70,7 +70,8 @@ class MxnetImporter(Importer[NetworkNode]):
 
 
 def _converted(node: NetworkNode, described: OperatorDescription, call: Call) -> Results:
-    view = MxnetNode(call, described.arguments, described.defaults, node.attributes)
+    own = OWN_NAMES.get(node.operator, node.operator)
+    view = MxnetNode(call, own, described.arguments, described.defaults, node.attributes)
     found = outputs_of(described.convert(view))
     if len(found) < len(node.outputs):
         name = node.outputs[len(found)]

@@ -39,10 +39,16 @@ _WITHOUT_EFFECT = frozenset(
 
 
 class MxnetNode(ModelNode):
-    """One node while it is converted. `arguments` names its inputs; `texts` are its attributes in the file."""
+    """One node while it is converted. `operator` is MXNet's own name, `arguments` names its inputs; `texts` are its
+    attributes in the file."""
 
     def __init__(
-        self, call: Call, arguments: Sequence[str], defaults: Mapping[str, object], texts: Mapping[str, str]
+        self,
+        call: Call,
+        operator: str,
+        arguments: Sequence[str],
+        defaults: Mapping[str, object],
+        texts: Mapping[str, str],
     ) -> None:
         self.arguments = arguments
         values = dict(defaults)
@@ -55,6 +61,7 @@ class MxnetNode(ModelNode):
         if missing:
             raise FrontendError(f"expected attribute {missing[0]!r}, found none")
         super().__init__(call, values)
+        self.operator = operator
 
     def input_name(self, index: int) -> str:
         return self.arguments[index] if index < len(self.arguments) else super().input_name(index)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sateen.frontends.mxnet.converters.aliases import ALIASES
+from sateen.frontends.mxnet.converters.aliases import ALIASES, NUMPY_ALIASES
 from sateen.frontends.mxnet.converters.broadcast import BROADCAST
 from sateen.frontends.mxnet.converters.constants import CONSTANTS
 from sateen.frontends.mxnet.converters.convolution import CONVOLUTION
@@ -12,6 +12,7 @@ from sateen.frontends.mxnet.converters.gather import GATHER
 from sateen.frontends.mxnet.converters.losses import LOSSES
 from sateen.frontends.mxnet.converters.normalization import NORMALIZATION
 from sateen.frontends.mxnet.converters.numpy_arithmetic import NUMPY_ARITHMETIC
+from sateen.frontends.mxnet.converters.numpy_moves import NUMPY_MOVES
 from sateen.frontends.mxnet.converters.numpy_shape import NUMPY_SHAPE
 from sateen.frontends.mxnet.converters.pooling import POOLING
 from sateen.frontends.mxnet.converters.products import PRODUCTS
@@ -35,6 +36,7 @@ CONVERTERS: dict[str, OperatorDescription] = (
     | LOSSES
     | NORMALIZATION
     | NUMPY_ARITHMETIC
+    | NUMPY_MOVES
     | NUMPY_SHAPE
     | POOLING
     | PRODUCTS
@@ -48,5 +50,7 @@ CONVERTERS: dict[str, OperatorDescription] = (
     | SLICES
 )
 """By MXNet's own names."""
-OPERATORS: Mapping[str, OperatorDescription] = CONVERTERS | {name: CONVERTERS[own] for name, own in ALIASES.items()}
+OWN_NAMES: Mapping[str, str] = ALIASES | NUMPY_ALIASES
+"""MXNet's own name of an operator by another one."""
+OPERATORS: Mapping[str, OperatorDescription] = CONVERTERS | {name: CONVERTERS[own] for name, own in OWN_NAMES.items()}
 """All operators that can be read, by all of their names."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sateen.frontends.core.channels import to_channels_first
+from sateen.frontends.core.columns import columns
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.windows import limited_strides
 from sateen.frontends.mxnet.converters.windows import (
@@ -20,6 +21,8 @@ from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
+from sateen.topi.computations.windows import Window
+from sateen.topi.dimensions import product
 
 
 def _weight(node: MxnetNode, settings: WindowSettings, first: int, second: int) -> Value:
@@ -92,6 +95,15 @@ def _deconvolution(node: MxnetNode) -> Operand:
     return finished(node, settings, op, data, weight, *_given(_bias(node, channels)))
 
 
+def _columns(node: MxnetNode) -> Operand:
+    """The elements that each window sees, as channels, with one axis for all places (im2col.h)."""
+    settings = settings_of(node)
+    dilations = per_axis(node, "dilate", len(settings.kernel), 1)
+    seen = columns(node, node.value(0), Window(settings.kernel, settings.strides, settings.both_pads, dilations))
+    batch, channels, taps, *places = seen.type.shape
+    return node.result(ops.Reshape(shape=(batch, channels * taps, product(places))), seen)
+
+
 _SETTINGS: Mapping[str, Any] = {
     "kernel": REQUIRED,
     "stride": (),
@@ -109,4 +121,5 @@ CONVOLUTION = {
     "Deconvolution": operator(
         _deconvolution, "data weight bias", **{**_SETTINGS, "no_bias": True}, adj=(), target_shape=()
     ),
+    "im2col": operator(_columns, kernel=REQUIRED, stride=(), dilate=(), pad=()),
 }

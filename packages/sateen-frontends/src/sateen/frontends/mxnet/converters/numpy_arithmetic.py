@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape
@@ -172,24 +174,118 @@ def _where_with_number(*, is_left: bool) -> OperatorDescription:
     return operator(convert, "condition x", scalar=0.0)
 
 
+def _where_numbers(node: MxnetNode) -> Operand:
+    """One of two numbers, as float32."""
+    numbers = [node.literal(node.number(name), DType.of("float32")) for name in "xy"]
+    return node.result(ops.Where(), node.cast(node.value(0), DType.of("bool")), *numbers)
+
+
+def _predicate(op: Operator) -> OperatorDescription:
+    return operator(lambda node: node.result(op, node.value(0)), "x")
+
+
+def _is_finite(node: MxnetNode) -> Operand:
+    data = node.value(0)
+    unbounded = node.step(ops.Or(), node.step(ops.IsInf(), data), node.step(ops.IsNaN(), data))
+    return node.result(ops.Not(), unbounded)
+
+
+def _is_false(node: MxnetNode) -> Operand:
+    return node.result(ops.Not(), node.cast(node.value(0), DType.of("bool")))
+
+
+def _quantified(*, is_all: bool) -> OperatorDescription:
+    """Whether all elements along axes are other than 0, or any."""
+
+    def convert(node: MxnetNode) -> Operand:
+        axes, keepdims = _axes(node), node.flag("keepdims")
+        truth = node.cast(node.cast(node.value(0), DType.of("bool")), DType.of("int32"))
+        op = (ops.ReduceMin if is_all else ops.ReduceMax)(axes=axes, keepdims=keepdims)
+        return node.result(ops.Cast(dtype=DType.of("bool")), node.step(op, truth) if axes else truth)
+
+    return operator(convert, axis=None, keepdims=False)
+
+
+def _angle(*, number_is_left: bool = False) -> OperatorDescription:
+    """The angle of two operands, or of one and a number."""
+
+    def convert(node: MxnetNode) -> Operand:
+        data = node.value(0)
+        if not data.type.dtype.is_float:
+            raise UnsupportedError("this function of NumPy is read for floating-point numbers only")
+        if len(node.inputs) == 2:
+            return node.result(ops.Atan2(), data, node.value(1))
+        number = node.like(node.number("scalar"), data)
+        return node.result(ops.Atan2(), *((number, data) if number_is_left else (data, number)))
+
+    return operator(convert, "x1 x2", scalar=1.0)
+
+
+def _nearest_integer(node: MxnetNode) -> Operand:
+    if node.integer("decimals"):
+        raise UnsupportedError("rounding to decimals is not supported", "round to integers")
+    if not node.dtype(0).is_float:
+        return node.operand(0)
+    return node.result(ops.Round(), node.value(0))
+
+
+def _without_nan(node: MxnetNode) -> Operand:
+    """Numbers in place of NaN and of infinities, which are else the largest of the type."""
+    data = node.value(0)
+    if not data.type.dtype.is_float:
+        return data
+    limits = np.finfo(data.type.dtype.numpy)
+    for op, name, default in (
+        (ops.IsNaN(), "nan", 0.0),
+        (ops.IsInf(detect_negative=False), "posinf", float(limits.max)),
+        (ops.IsInf(detect_positive=False), "neginf", float(limits.min)),
+    ):
+        number = default if node.attribute(name) is None else node.number(name)
+        data = node.step(ops.Where(), node.step(op, data), node.literal(number, data.type.dtype), data)
+    return node.result(ops.Identity(), data)
+
+
+def _average(node: MxnetNode) -> Operand:
+    if node.flag("weighted") or node.flag("returned") or not node.dtype(0).is_float:
+        raise UnsupportedError("averages are read for floating-point numbers without weights only")
+    axes = _axes(node)
+    return node.result(ops.ReduceMean(axes=axes, keepdims=False) if axes else ops.Identity(), node.value(0))
+
+
 NUMPY_ARITHMETIC = {
     **{f"_npi_{name}": _of_floats(ELEMENT_WISE[name]) for name in _UNARY},
     **{f"_npi_{name}": _of_floats(BROADCAST[f"broadcast_{own}"]) for name, own in _BROADCAST.items()},
     **{f"_npi_{name}_scalar": _of_floats(BROADCAST[f"_{own}_scalar"]) for name, own in _WITH_NUMBER.items()},
     **{f"_npi_{name}": _compared(op) for name, op in _COMPARISONS.items()},
     **{f"_npi_{name}_scalar": _compared_with_number(op) for name, op in _COMPARISONS.items()},
+    "_np_all": _quantified(is_all=True),
+    "_np_any": _quantified(is_all=False),
     "_np_max": _reduction(lambda axes, keepdims: ops.ReduceMax(axes=axes, keepdims=keepdims)),
     "_np_min": _reduction(lambda axes, keepdims: ops.ReduceMin(axes=axes, keepdims=keepdims)),
     "_np_prod": _reduction(lambda axes, keepdims: ops.ReduceProd(axes=axes, keepdims=keepdims)),
     "_np_sum": _reduction(lambda axes, keepdims: ops.ReduceSum(axes=axes, keepdims=keepdims)),
     "_npi_absolute": ELEMENT_WISE["abs"],
+    "_npi_arctan2": _angle(),
+    "_npi_arctan2_scalar": _angle(),
     "_npi_argmax": _extremum(ops.ArgMax),
     "_npi_argmin": _extremum(ops.ArgMin),
+    "_npi_around": operator(_nearest_integer, "x", decimals=0),
+    "_npi_average": operator(_average, "a", "", axis=None, returned=False, weighted=True),
+    "_npi_isfinite": operator(_is_finite, "x"),
+    "_npi_isinf": _predicate(ops.IsInf()),
+    "_npi_isnan": _predicate(ops.IsNaN()),
+    "_npi_isneginf": _predicate(ops.IsInf(detect_positive=False)),
+    "_npi_isposinf": _predicate(ops.IsInf(detect_negative=False)),
+    "_npi_logical_not": operator(_is_false, "x"),
     "_npi_mean": _reduction(lambda axes, keepdims: ops.ReduceMean(axes=axes, keepdims=keepdims)),
+    "_npi_nan_to_num": operator(_without_nan, copy=True, nan=0.0, posinf=None, neginf=None),
+    "_npi_rarctan2_scalar": _angle(number_is_left=True),
+    "_npi_rint": ELEMENT_WISE["rint"],
     "_npi_std": operator(_spread, "a", "std mean", axis=None, dtype=None, ddof=0, keepdims=False),
     "_npi_var": operator(_spread, "a", "var mean", axis=None, dtype=None, ddof=0, keepdims=False),
     "_npi_where": operator(_where, "condition x y"),
     "_npi_where_lscalar": _where_with_number(is_left=True),
+    "_npi_where_scalar2": operator(_where_numbers, "condition", x=0.0, y=0.0),
     "_npi_where_rscalar": _where_with_number(is_left=False),
     "_npx_relu": ELEMENT_WISE["relu"],
     "_npx_sigmoid": ELEMENT_WISE["sigmoid"],

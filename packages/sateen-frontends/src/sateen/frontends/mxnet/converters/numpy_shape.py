@@ -86,11 +86,16 @@ def _broadcast_to(node: MxnetNode) -> Operand:
     return node.result(ops.BroadcastTo(shape=kept), node.value(0))
 
 
+def _dot(node: MxnetNode) -> Operand:
+    left, right = node.rank(0), node.rank(1)
+    if max(left, right) > 2 and right != 2:
+        raise UnsupportedError("np.dot of stacks of matrices is not supported", "write it as np.matmul or np.einsum")
+    return _product(node)
+
+
 def _product(node: MxnetNode) -> Operand:
     """Of vectors, matrices and stacks of them; np.dot of other stacks is refused."""
     left, right = node.values()
-    if node.operator == "_np_dot" and max(left.type.rank, right.type.rank) > 2 and right.type.rank != 2:
-        raise UnsupportedError("np.dot of stacks of matrices is not supported", "write it as np.matmul or np.einsum")
     if 0 in {left.type.rank, right.type.rank}:
         raise UnsupportedError("products with scalars are not supported", "write them as np.multiply")
     is_row, is_column = left.type.rank == 1, right.type.rank == 1
@@ -111,7 +116,7 @@ def _einsum(node: MxnetNode) -> Operand:
 
 NUMPY_SHAPE = {
     "_np_copy": operator(lambda node: node.operand(0), "a"),
-    "_np_dot": operator(_product, "a b"),
+    "_np_dot": operator(_dot, "a b"),
     "_np_reshape": operator(_reshape, "a", newshape=REQUIRED, order="C"),
     "_np_squeeze": operator(_squeeze, "a", axis=None),
     "_np_transpose": operator(_transpose, "a", axes=None),

@@ -90,6 +90,16 @@ def _region_pooling(node: MxnetNode) -> Operand:
     return node.result(op, node.value(0), *_regions(node))
 
 
+def _position_sensitive_pooling(node: MxnetNode) -> Operand:
+    """Averages of parts of regions, each of channels of its own (src/operator/contrib/psroi_pooling.cu)."""
+    size, channels = node.integer("pooled_size"), node.integer("output_dim")
+    groups = node.integer("group_size") or size
+    if min(size, channels, groups) < 1 or node.shape(0)[1:2] != (channels * groups**2,):
+        raise FrontendError(f"expected {channels} channels for each of {groups}² parts, found {node.value(0).type}")
+    op = ops.PsRoiPool(shape=(size, size), groups=groups, scale=node.number("spatial_scale"))
+    return node.result(op, node.value(0), *_regions(node))
+
+
 def _region_align(node: MxnetNode) -> Operand:
     """With `aligned` the centres of elements are at 0.5."""
     if node.flag("position_sensitive"):
@@ -179,6 +189,14 @@ SAMPLING = {
     "_contrib_DeformableConvolution": operator(_deformable_convolution, "data offset weight bias", **_DEFORMABLE),
     "_contrib_ModulatedDeformableConvolution": operator(
         _deformable_convolution, "data offset mask weight bias", **_DEFORMABLE, im2col_step=64
+    ),
+    "_contrib_PSROIPooling": operator(
+        _position_sensitive_pooling,
+        "data rois",
+        spatial_scale=REQUIRED,
+        output_dim=REQUIRED,
+        pooled_size=REQUIRED,
+        group_size=0,
     ),
     "_contrib_ROIAlign": operator(
         _region_align,

@@ -14,6 +14,7 @@ from sateen.frontends.core.slices import turned
 from sateen.frontends.mxnet.description import REQUIRED, operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import product
 
@@ -137,6 +138,12 @@ def _diagonal(node: MxnetNode) -> Operand:
         matrix[np.eye(size, k=k, dtype=bool)] = np.arange(shape[0])
         extended = node.step(ops.Pad(pads=(0, 1)), node.value(0))
         return node.result(ops.Gather(axis=0), extended, node.parameter(matrix, "places"))
+    return node.result(*diagonal(node, k))
+
+
+def diagonal(node: MxnetNode, k: int) -> tuple[ops.Gather, Value, Value]:
+    """What gives the k-th diagonal of two axes, as the last axis: an operator and its inputs."""
+    shape = node.static_shape(0)
     first, second = node.axis(len(shape), "axis1"), node.axis(len(shape), "axis2")
     if first == second:
         raise FrontendError(f"expected two axes, found {first} twice")
@@ -149,7 +156,7 @@ def _diagonal(node: MxnetNode) -> Operand:
     moved = node.transposed(node.value(0), *others, first, second)
     flat = node.reshaped(moved, (*(shape[d] for d in others), rows * columns))
     places = np.arange(count) * (columns + 1) + max(-k, 0) * columns + max(k, 0)
-    return node.result(ops.Gather(axis=len(others)), flat, node.parameter(places, "places"))
+    return ops.Gather(axis=len(others)), flat, node.parameter(places, "places")
 
 
 SHAPE = {
