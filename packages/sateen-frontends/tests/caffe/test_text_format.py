@@ -51,7 +51,7 @@ def test_it_reads_what_protobuf_writes():
         ("a 1", "line 1: expected ':' or '{' after 'a', found '1'"),
         ("a: [1 2]", "line 1: expected ',' or ']', found '2'"),
         ("a: 1x", "line 1: expected text of Protocol Buffers, found '1x'"),
-        ('a: "\n"', "line 1: expected text of Protocol Buffers"),
+        ('a: "\n"', "line 1: expected text in quotes, found one that does not end"),
         ('a: "\\377"', "line 1: expected text in UTF-8"),
         ("a: 09", "line 1: expected a number, found '09'"),
         (f"a: {'9' * 401}", "line 1: expected a number, found one of 401 digits"),

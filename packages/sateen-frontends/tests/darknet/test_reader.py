@@ -98,7 +98,8 @@ def test_both_files_are_known_by_their_content_and_by_no_other_reader(data, weig
 def test_weights_of_another_network_are_refused(data, change):
     given = data[:change] if change < 0 else data + bytes(change)
     found = 122 + change // 4
-    with pytest.raises(FrontendError, match=f"expected 122 numbers of weights, found {found}; they belong to another"):
+    message = f"expected 122 numbers of weights for the given bytes, found {found}; they belong to another"
+    with pytest.raises(FrontendError, match=message):
         frontends.load(NETWORK, given)
 
 

@@ -64,4 +64,5 @@ def _require_common(network: Network, weights: Mapping[str, object], text: Sourc
     names = {layer.name for layer in network.layers}
     if weights and names.isdisjoint(weights):
         few = ", ".join(repr(printable(name)) for name in list(weights)[:3])
-        raise FrontendError(f"{data.place}: expected weights of layers of {text.place}, found those of {few}")
+        remedy = "give the file of its weights (weights=, or --weights FILE)"
+        raise FrontendError(f"{data.place}: expected weights of layers of {text.place}, found those of {few}; {remedy}")

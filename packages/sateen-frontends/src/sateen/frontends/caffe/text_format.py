@@ -125,6 +125,8 @@ def _tokens(text: str) -> Iterator[_Token]:
     held: _Token | None = None
     while position < len(text):
         match = _TOKEN.match(text, position)
+        if match is None and text[position] in "\"'":
+            raise FrontendError(f"line {line}: expected text in quotes, found one that does not end on its line")
         if match is None:
             raise FrontendError(
                 f"line {line}: expected text of Protocol Buffers, found {text[position : position + 20]!r}"

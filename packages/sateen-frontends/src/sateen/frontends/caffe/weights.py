@@ -44,7 +44,8 @@ def weights_of(source: Source, limits: Limits) -> Mapping[str, tuple[Blob, ...]]
         proto.ParseFromString(source.data)
     except DecodeError as error:
         raise FrontendError(
-            f"{source.place}: expected weights of Caffe, found what protobuf can't parse: {error}"
+            f"{source.place}: expected weights of Caffe, found what protobuf can't parse: the file is damaged, or cut "
+            f"short ({error})"
         ) from None
     layers = [(_readable(layer.name), layer.blobs) for layer in proto.layer]
     layers += [_of_old_layer(layer) for layer in proto.layers]

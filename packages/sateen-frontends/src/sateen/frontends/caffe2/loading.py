@@ -27,7 +27,8 @@ def load_network(source: Source, limits: Limits) -> net_pb2.Net:
             net.ParseFromString(source.data)
     except DecodeError as error:
         raise FrontendError(
-            f"{source.place}: expected a net of Caffe2, found what protobuf can't parse: {error}"
+            f"{source.place}: expected a net of Caffe2, found what protobuf can't parse: the file is damaged, or cut "
+            f"short ({error})"
         ) from None
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise FrontendError(f"{source.place}: expected a net of Caffe2 as text: {error}") from None

@@ -11,6 +11,6 @@ from sateen.runtime.errors import FrontendError
 def load_network(source: Source, limits: Limits) -> Network:
     """The network of a text. Raises FrontendError, which names file and layer, for any other."""
     try:
-        return network_of(sections_of(source, limits))
+        return network_of(sections_of(source, limits), source.place)
     except FrontendError as error:
         raise FrontendError(f"{source.place}: {error}") from None

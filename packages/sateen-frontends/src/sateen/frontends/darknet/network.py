@@ -46,8 +46,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The layers in order. One with a state also reads LAYER.state, an input, and gives LAYER.next_state, an output."""
+    """The layers in order. One with a state also reads LAYER.state, an input, and gives LAYER.next_state, an output.
+    `place` is the file's name in errors."""
 
+    place: str
     inputs: tuple[Declaration, ...]
     layers: tuple[Layer, ...]
 
@@ -72,7 +74,7 @@ def name_of(index: int, section: Section) -> str:
     return f"{section.type}_{index}"
 
 
-def network_of(sections: Sequence[Section]) -> Network:
+def network_of(sections: Sequence[Section], place: str) -> Network:
     """The network of a file. Raises FrontendError, which names a line and a layer, for sections that are none."""
     if not sections or sections[0].type != "net":
         raise FrontendError("expected [net] as the first section")
@@ -89,7 +91,7 @@ def network_of(sections: Sequence[Section]) -> Network:
             raise FrontendError(f"line {section.line}: layer {name_of(index, section)!r}: {error}") from None
         layers.append(Layer(index, section, sources, sizes, found))
     states = [_state(layer) for layer in layers if layer.section.type in STATEFUL and layer.size is not None]
-    return Network((declared, *states), tuple(layers))
+    return Network(place, (declared, *states), tuple(layers))
 
 
 def _state(layer: Layer) -> Declaration:

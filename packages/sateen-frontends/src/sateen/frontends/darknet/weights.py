@@ -64,8 +64,8 @@ def weights_of(source: Source, network: Network, limits: Limits) -> Mapping[int,
     if count < needed[with_biases] or (known and count > needed[with_biases]):
         least = "" if known else " or more"
         raise FrontendError(
-            f"{source.place}: expected {needed[with_biases]}{least} numbers of weights, found {count}; "
-            "they belong to another network, or are cut short"
+            f"{source.place}: expected {needed[with_biases]}{least} numbers of weights for {network.place}, found "
+            f"{count}; they belong to another network, or are cut short"
         )
     numbers = np.frombuffer(source.data, "<f4", count, header.start).astype(np.float32, copy=False)
     found, place = {}, 0
