@@ -141,6 +141,12 @@ class KerasNode(ModelNode):
         data = self.variable(name, rank)
         return self._emitter.value(data, f"{self.step_call.name}/{name}", own=True)
 
+    def weight_or(self, number: float, name: str, shape: tuple[int, ...]) -> Value:
+        """A variable of as many dimensions as the shape, or if the layer has none, one number in this shape."""
+        if self.has_weight(name):
+            return self.weight(name, len(shape))
+        return self.filled(number, shape, self.dtype_of_layer)
+
     def made(self, data: Array, role: str) -> Value:
         """A parameter in the layer's type, made of variables or settings."""
         return self.parameter(np.asarray(data, self.dtype_of_layer.numpy), role)

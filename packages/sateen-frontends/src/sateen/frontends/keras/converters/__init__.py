@@ -10,15 +10,18 @@ from sateen.frontends.keras.converters.attention import ATTENTION
 from sateen.frontends.keras.converters.convolution import CONVOLUTION
 from sateen.frontends.keras.converters.convolution_in_time import CONVOLUTION_IN_TIME
 from sateen.frontends.keras.converters.dense import DENSE
+from sateen.frontends.keras.converters.elementwise import ELEMENTWISE
 from sateen.frontends.keras.converters.functions import FUNCTIONS_OF_TENSORFLOW
 from sateen.frontends.keras.converters.merging import MERGING
+from sateen.frontends.keras.converters.multi_head_attention import MULTI_HEAD_ATTENTION
 from sateen.frontends.keras.converters.normalization import NORMALIZATION
 from sateen.frontends.keras.converters.of_keras_1 import OF_KERAS_1
-from sateen.frontends.keras.converters.operations import OPERATIONS
 from sateen.frontends.keras.converters.pooling import POOLING
 from sateen.frontends.keras.converters.preprocessing import PREPROCESSING
+from sateen.frontends.keras.converters.products import PRODUCTS
 from sateen.frontends.keras.converters.rearrangement import REARRANGEMENT
 from sateen.frontends.keras.converters.recurrent import RECURRENT
+from sateen.frontends.keras.converters.reductions import REDUCTIONS
 from sateen.frontends.keras.converters.reshaping import RESHAPING
 from sateen.frontends.keras.converters.structure import STRUCTURE
 from sateen.frontends.keras.node import KerasNode
@@ -29,15 +32,18 @@ CONVERTERS: Mapping[str, Converter[KerasNode]] = {
     **CONVOLUTION,
     **CONVOLUTION_IN_TIME,
     **DENSE,
+    **ELEMENTWISE,
     **FUNCTIONS_OF_TENSORFLOW,
     **MERGING,
+    **MULTI_HEAD_ATTENTION,
     **NORMALIZATION,
     **OF_KERAS_1,
-    **OPERATIONS,
     **POOLING,
     **PREPROCESSING,
+    **PRODUCTS,
     **REARRANGEMENT,
     **RECURRENT,
+    **REDUCTIONS,
     **RESHAPING,
     **STRUCTURE,
 }

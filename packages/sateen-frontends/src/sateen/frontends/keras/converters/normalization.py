@@ -53,8 +53,7 @@ def _batch_normalization(node: KerasNode) -> Operand:
     rank = data.type.rank
     mean = node.weight("moving_mean", 1)
     count = mean.type.static_shape[0]
-    scale = node.weight("gamma", 1) if node.has_weight("gamma") else node.made(np.ones(count), "scale")
-    offset = node.weight("beta", 1) if node.has_weight("beta") else node.made(np.zeros(count), "offset")
+    scale, offset = node.weight_or(1, "gamma", (count,)), node.weight_or(0, "beta", (count,))
     op = ops.BatchNormalization(epsilon=node.number("epsilon"))
     parameters = (scale, offset, mean, node.weight("moving_variance", 1))
     if axis == 1:
@@ -71,7 +70,7 @@ def _layer_normalization(node: KerasNode) -> Operand:
     data, back = _with_axes_last(node, given, axes)
     first, epsilon = data.type.rank - len(axes), node.number("epsilon")
     shape = static_extents(data.type.shape[first:], node.described(0))
-    scale = node.weight("gamma", len(axes)) if node.has_weight("gamma") else node.made(np.ones(shape), "scale")
+    scale = node.weight_or(1, "gamma", shape)
     emit = node.result if back == tuple(range(given.type.rank)) else node.step
     if node.flag("rms_scaling"):
         mean = node.step(ReduceMean(axes=tuple(range(first, data.type.rank)), keepdims=True), data)
@@ -107,8 +106,7 @@ def _group_normalization(node: KerasNode) -> Operand:
     back = tuple(order.index(one) for one in range(rank))
     (channels,) = static_extents((data.type.shape[axis],), node.described(0))
     groups = channels if node.integer("groups") == -1 else node.integer("groups")
-    scale = node.weight("gamma", 1) if node.has_weight("gamma") else node.made(np.ones(channels), "scale")
-    offset = node.weight("beta", 1) if node.has_weight("beta") else node.made(np.zeros(channels), "offset")
+    scale, offset = node.weight_or(1, "gamma", (channels,)), node.weight_or(0, "beta", (channels,))
     op = ops.GroupNormalization(groups=groups, epsilon=node.number("epsilon"))
     if axis == 1:
         return node.result(op, data, scale, offset)

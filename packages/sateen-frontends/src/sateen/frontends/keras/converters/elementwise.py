@@ -1,25 +1,24 @@
-"""Functions of keras.ops that Keras 3 keeps as layers of a network.
+"""Functions of keras.ops that work element by element, which Keras 3 keeps as layers of a network.
 
 Sources: keras/src/ops and keras/src/backend/tensorflow/{numpy,math,nn,core}.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from sateen.frontends.core.einsum import einsum
 from sateen.frontends.core.node import Converter
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.activations import FUNCTIONS
-from sateen.frontends.keras.converters.operands import FLOAT32, INT32, axes_of, tensor, tensors
+from sateen.frontends.keras.converters.operands import FLOAT32, tensor, tensors
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import Cast, Multiply, Subtract, Where
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ArgumentError, FrontendError
+from sateen.runtime.errors import ArgumentError
 from sateen.topi.operators import Operator
 
 
@@ -54,16 +53,16 @@ def both(node: KerasNode) -> tuple[Any, Any]:
 
 def logical(op: Operator) -> Converter[KerasNode]:
     """A function of truth values: numbers are true where they are not 0."""
-    return lambda node: node.result(op, *(_truth(node, one) for one in both(node)))
+    return lambda node: node.result(op, *(truth(node, one) for one in both(node)))
 
 
-def _truth(node: KerasNode, given: Any) -> Value:
+def truth(node: KerasNode, given: Any) -> Value:
     data = tensors(node, given)[0]
     return data if data.type.dtype.is_bool else node.step(ops.NotEqual(), data, node.literal(0, data.type.dtype))
 
 
 def _logical_not(node: KerasNode) -> Operand:
-    return node.result(ops.Not(), _truth(node, node.raw(0)))
+    return node.result(ops.Not(), truth(node, node.raw(0)))
 
 
 def _true_divide(node: KerasNode) -> Operand:
@@ -119,60 +118,6 @@ def _gelu(node: KerasNode) -> Operand:
     return node.result(ops.Gelu(approximate="tanh" if node.setting("approximate", True) else "none"), node.raw(0))
 
 
-def _softmax(make: Callable[[int], Operator]) -> Converter[KerasNode]:
-    return lambda node: node.result(make(normal_axis(node.setting("axis", -1), node.rank(0))), node.raw(0))
-
-
-def reduction(make: Callable[..., Operator], *, as_float: bool = False) -> Converter[KerasNode]:
-    """A reduction over axes; None stands for all of them."""
-
-    def convert(node: KerasNode) -> Operand:
-        (data,) = tensors(node, node.raw(0), as_float=as_float)
-        axes, keepdims = reduced(node, data)
-        return node.result(make(axes=axes, keepdims=keepdims), data)
-
-    return convert
-
-
-def reduced(node: KerasNode, data: Value) -> tuple[tuple[int, ...], bool]:
-    """The axes of a reduction, and whether they stay with extents of 1."""
-    for setting in ("initial", "dtype", "weights"):
-        if node.setting(setting, None) is not None:
-            raise UnsupportedError(f"a reduction with {setting} is not supported", f"leave out {setting}")
-    return axes_of(node.setting("axis", None), data.type.rank), bool(node.setting("keepdims", False))
-
-
-def _variance(node: KerasNode, emit: Callable[..., Value]) -> Value:
-    (data,) = tensors(node, node.raw(0), as_float=True)
-    axes, keepdims = reduced(node, data)
-    apart = node.step(Subtract(), data, node.step(ops.ReduceMean(axes=axes, keepdims=True), data))
-    return emit(ops.ReduceMean(axes=axes, keepdims=keepdims), node.step(Multiply(), apart, apart))
-
-
-def _holds(make: Callable[..., Operator]) -> Converter[KerasNode]:
-    """Whether any or all elements along axes are true: the largest or smallest of truth values."""
-
-    def convert(node: KerasNode) -> Operand:
-        data = _truth(node, node.raw(0))
-        axes, keepdims = reduced(node, data)
-        return node.result(make(axes=axes, keepdims=keepdims), data)
-
-    return convert
-
-
-def _position(make: Callable[..., Operator]) -> Converter[KerasNode]:
-    """The position of an extremum as int32; without an axis in the flattened data."""
-
-    def convert(node: KerasNode) -> Operand:
-        data, axis, keepdims = node.raw(0), node.setting("axis", None), bool(node.setting("keepdims", False))
-        if axis is None:
-            raise UnsupportedError("a position in flattened data is not supported", "give an axis")
-        op = make(axis=normal_axis(axis, data.type.rank), keepdims=keepdims)
-        return node.result(Cast(INT32), node.step(op, data))
-
-    return convert
-
-
 def _cast(node: KerasNode) -> Operand:
     return cast_to(node, node.setting("dtype", None))
 
@@ -194,44 +139,7 @@ def _clip(node: KerasNode) -> Operand:
 
 def _where(node: KerasNode) -> Operand:
     condition = node.argument(0, "condition")
-    return node.result(Where(), _truth(node, condition), *tensors(node, node.argument(1, "x1"), node.argument(2, "x2")))
-
-
-def _einsum(node: KerasNode) -> Operand:
-    equation = node.setting("subscripts", None)
-    if not isinstance(equation, str):
-        raise FrontendError(f"expected subscripts, found {equation!r}")
-    return node.result(*einsum(node, equation, tensors(node, *(node.raw(i) for i in range(node.input_count)))))
-
-
-def _matmul(node: KerasNode) -> Operand:
-    left, right = tensors(node, *both(node))
-    if min(left.type.rank, right.type.rank) < 2:
-        raise UnsupportedError("a product with a vector is not supported", "make it a matrix")
-    return node.result(ops.MatMul(), left, right)
-
-
-def _running(make: Callable[[int], Operator]) -> Converter[KerasNode]:
-    def convert(node: KerasNode) -> Operand:
-        if node.setting("dtype", None) is not None or type(node.setting("axis", None)) is not int:
-            raise UnsupportedError(
-                "a running sum without an axis, or of another type, is not supported", "give an axis"
-            )
-        return node.result(make(normal_axis(node.setting("axis", 0), node.rank(0))), node.raw(0))
-
-    return convert
-
-
-def _normalize(node: KerasNode) -> Operand:
-    """x / sqrt(Σ x²), at most 1e12 times x (`_normalize` of keras/src/ops/nn.py)."""
-    if node.setting("order", 2) != 2:
-        raise UnsupportedError("norms of other orders than 2 are not supported", "use order 2")
-    data, least = node.raw(0), node.setting("epsilon", None)
-    epsilon = 1e-7 if least is None else float(least)
-    axes = axes_of(node.setting("axis", -1), data.type.rank)
-    square = node.step(ops.ReduceSum(axes=axes, keepdims=True), node.step(Multiply(), data, data))
-    length = node.step(ops.Sqrt(), square)
-    return node.result(ops.Divide(), data, node.step(ops.Maximum(), length, node.literal(epsilon, data.type.dtype)))
+    return node.result(Where(), truth(node, condition), *tensors(node, node.argument(1, "x1"), node.argument(2, "x2")))
 
 
 def _filled(number: float) -> Converter[KerasNode]:
@@ -246,11 +154,9 @@ def _filled(number: float) -> Converter[KerasNode]:
     return convert
 
 
-OPERATIONS: Mapping[str, Converter[KerasNode]] = {
+ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
     "ops.Absolute": plain(ops.Abs()),
     "ops.Add": binary(ops.Add()),
-    "ops.All": _holds(ops.ReduceMin),
-    "ops.Any": _holds(ops.ReduceMax),
     "ops.Arccos": unary(ops.Acos()),
     "ops.Arccosh": unary(ops.Acosh()),
     "ops.Arcsin": unary(ops.Asin()),
@@ -258,18 +164,13 @@ OPERATIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Arctan": unary(ops.Atan()),
     "ops.Arctan2": binary(ops.Atan2(), as_float=True),
     "ops.Arctanh": unary(ops.Atanh()),
-    "ops.Argmax": _position(ops.ArgMax),
-    "ops.Argmin": _position(ops.ArgMin),
     "ops.Cast": _cast,
     "ops.Ceil": unary(ops.Ceil()),
     "ops.Celu": activation("celu", alpha=1.0),
     "ops.Clip": _clip,
     "ops.Cos": unary(ops.Cos()),
     "ops.Cosh": unary(ops.Cosh()),
-    "ops.Cumprod": _running(ops.CumProd),
-    "ops.Cumsum": _running(ops.CumSum),
     "ops.Divide": _true_divide,
-    "ops.Einsum": _einsum,
     "ops.Elu": activation("elu", alpha=1.0),
     "ops.Equal": binary(ops.Equal()),
     "ops.Erf": unary(ops.Erf()),
@@ -291,27 +192,19 @@ OPERATIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Log": unary(ops.Log()),
     "ops.Log1p": unary(ops.Log1p()),
     "ops.LogSigmoid": activation("log_sigmoid"),
-    "ops.LogSoftmax": _softmax(ops.LogSoftmax),
     "ops.LogicalAnd": logical(ops.And()),
     "ops.LogicalNot": _logical_not,
     "ops.LogicalOr": logical(ops.Or()),
     "ops.LogicalXor": logical(ops.Xor()),
-    "ops.Logsumexp": reduction(ops.ReduceLogSumExp, as_float=True),
-    "ops.Matmul": _matmul,
-    "ops.Max": reduction(ops.ReduceMax),
     "ops.Maximum": binary(ops.Maximum()),
-    "ops.Mean": reduction(ops.ReduceMean, as_float=True),
-    "ops.Min": reduction(ops.ReduceMin),
     "ops.Minimum": binary(ops.Minimum()),
     "ops.Mish": activation("mish"),
     "ops.Mod": _modulo,
     "ops.Multiply": binary(Multiply()),
     "ops.Negative": plain(ops.Negative()),
-    "ops.Normalize": _normalize,
     "ops.NotEqual": binary(ops.NotEqual()),
     "ops.OnesLike": _filled(1),
     "ops.Power": binary(ops.Power()),
-    "ops.Prod": reduction(ops.ReduceProd),
     "ops.Reciprocal": unary(ops.Reciprocal()),
     "ops.Relu": plain(ops.Relu()),
     "ops.Relu6": activation("relu6"),
@@ -323,19 +216,15 @@ OPERATIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Silu": activation("silu"),
     "ops.Sin": unary(ops.Sin()),
     "ops.Sinh": unary(ops.Sinh()),
-    "ops.Softmax": _softmax(ops.Softmax),
     "ops.Softplus": unary(ops.Softplus()),
     "ops.Softsign": unary(ops.Softsign()),
     "ops.Sqrt": unary(ops.Sqrt()),
     "ops.Square": _square,
-    "ops.Std": lambda node: node.result(ops.Sqrt(), _variance(node, node.step)),
     "ops.Subtract": binary(Subtract()),
-    "ops.Sum": reduction(ops.ReduceSum),
     "ops.Tan": unary(ops.Tan()),
     "ops.Tanh": unary(ops.Tanh()),
     "ops.TrueDivide": _true_divide,
     "ops.Trunc": unary(ops.Trunc()),
-    "ops.Var": lambda node: _variance(node, node.result),
     "ops.Where": _where,
     "ops.ZerosLike": _filled(0),
 }
