@@ -441,6 +441,69 @@ NEW |= {
     "ops-broadcast": _keras_ops(lambda ops, x: ops.broadcast_to(ops.expand_dims(x, 1), (3, 4, 6)), ROW),
     "ops-resize": _keras_ops(lambda ops, x: ops.image.resize(x, (5, 6)), PICTURE),
 }
+
+
+def _quantised(package: Any) -> Any:
+    L = package.layers
+    x = package.Input((7,), dtype="int32", name="x0")
+    hidden = L.Dense(6, activation="relu")(L.Embedding(9, 5)(x))
+    model = package.Model(x, L.Dense(3, use_bias=False)(hidden))
+    random = np.random.default_rng(3)
+    model.set_weights([random.standard_normal(one.shape).astype(np.float32) for one in model.get_weights()])
+    model.quantize("int8")
+    return model
+
+
+for _name in ("log2", "log10", "isfinite", "sparse_plus", "sparse_sigmoid", "squareplus", "tanh_shrink", "hard_shrink",
+              "soft_shrink", "glu"):  # fmt: skip
+    NEW[f"ops-{_name.replace('_', '-')}"] = _keras_ops(
+        lambda ops, x, n=_name: getattr(ops, n)(ops.abs(x) + 0.1 if n.startswith("log") else x), ROW
+    )
+for _name in ("amax", "amin", "average", "ptp", "count_nonzero", "sort", "argsort", "norm"):
+    NEW[f"ops-{_name.replace('_', '-')}"] = _keras_ops(
+        lambda ops, x, n=_name: getattr(ops, n)(ops.maximum(x, 0) if n == "count_nonzero" else x, axis=1), ROW
+    )
+for _mode in ("int", "one_hot", "multi_hot", "count"):
+    _shape = (3, 1) if _mode == "one_hot" else ROW
+    BOTH[f"discretization-{_mode.replace('_', '-')}"] = _one(
+        _shape, lambda L, m=_mode: L.Discretization(bin_boundaries=[-1.0, 0.25, 0.5], output_mode=m)
+    )
+    BOTH[f"integer-lookup-{_mode.replace('_', '-')}"] = _one(
+        _shape, lambda L, m=_mode: L.IntegerLookup(vocabulary=[7, 2, 5], output_mode=m), integers=9
+    )
+NEW |= {
+    "random-crop": _one(PICTURE, lambda L: L.RandomCrop(5, 6)),
+    "quantised": Case(((3, 7),), model=_quantised, integers=9, is_randomised=False),
+    "ops-top-k": _keras_ops(lambda ops, x: list(ops.top_k(x, 2)), ROW),
+    "ops-one-hot": _keras_ops(lambda ops, x: ops.one_hot(ops.cast(ops.abs(x) * 3, "int32"), 4), ROW),
+    "ops-threshold": _keras_ops(lambda ops, x: ops.threshold(x, 0.2, -3.0), ROW),
+    "ops-divide-no-nan": _keras_ops(lambda ops, x, y: ops.divide_no_nan(x, ops.maximum(y, 0)), ROW, ROW),
+    "ops-hstack": _keras_ops(lambda ops, x, y: ops.hstack([x, y]), ROW, ROW),
+    "ops-vstack": _keras_ops(lambda ops, x, y: ops.vstack([x, y]), ROW, ROW),
+    "ops-moveaxis": _keras_ops(lambda ops, x: ops.moveaxis(x, (1, 3), (3, 2)), PICTURE),
+    "ops-roll": _keras_ops(lambda ops, x: ops.roll(x, -2, axis=1), ROW),
+    "ops-slice": _keras_ops(lambda ops, x: ops.slice(x, (0, 1), (3, 4)), ROW),
+    "ops-unstack": _keras_ops(lambda ops, x: ops.unstack(x, axis=1)[1:3], ROW),
+    "ops-take-along-axis": _keras_ops(lambda ops, x: ops.take_along_axis(x, ops.argsort(x, axis=1), axis=1), ROW),
+    "ops-tril": _keras_ops(lambda ops, x: ops.tril(x, -1), SEQUENCE),
+    "ops-triu": _keras_ops(lambda ops, x: ops.triu(x, 2), SEQUENCE),
+    "ops-fliplr": _keras_ops(lambda ops, x: ops.fliplr(x), ROW),
+    "ops-flipud": _keras_ops(lambda ops, x: ops.flipud(x), ROW),
+    "ops-max-pool": _keras_ops(lambda ops, x: ops.max_pool(x, 2, 2, padding="same"), PICTURE),
+    "ops-average-pool": _keras_ops(lambda ops, x: ops.average_pool(x, 3, 2), LINE),
+    "ops-norm-one": _keras_ops(lambda ops, x: ops.norm(x, ord=1, axis=-1, keepdims=True), PICTURE),
+    "ops-norm-all": _keras_ops(lambda ops, x: ops.norm(x, axis=(1, 2)), PICTURE),
+    "ops-dot": _keras_ops(lambda ops, x, y: ops.dot(x, ops.transpose(y)), ROW, ROW),
+    "ops-tensordot": _keras_ops(lambda ops, x, y: ops.tensordot(x, y, axes=[[2], [1]]), (2, 3, 4), (2, 4)),
+    "ops-tensordot-number": _keras_ops(lambda ops, x, y: ops.tensordot(x, ops.transpose(y), axes=1), (2, 3, 4), (2, 4)),
+    "ops-dot-product-attention": _keras_ops(
+        lambda ops, q, k: ops.dot_product_attention(q, k, k, is_causal=True), (2, 5, 4, 3), (2, 5, 2, 3)
+    ),
+    "ops-dot-product-attention-mask": _keras_ops(
+        lambda ops, q, k, m: ops.dot_product_attention(q, k, k, mask=m > 0, scale=0.3),
+        (2, 4, 2, 3), (2, 5, 2, 3), (2, 2, 4, 5),
+    ),
+}  # fmt: skip
 OLD: dict[str, Case] = {
     "thresholded-relu": _one(ROW, lambda L: L.ThresholdedReLU(0.6)),
     "locally-connected1d": _one(LINE, lambda L: L.LocallyConnected1D(3, 3, strides=2)),

@@ -123,6 +123,25 @@ def test_time_distributed_applies_its_layer_to_each_step(files, run):
     np.testing.assert_allclose(run(files.written(*net), x)[0], np.tanh(x @ kernel + bias), rtol=1e-5, atol=1e-6)
 
 
+def test_layers_of_bytes_round_their_inputs(files, run):
+    """As `quantize("int8")` makes Dense: 127 / (max |x| + 1e-7) is the scale of each row."""
+    x, kernel, bias = floats(3, 5), RANDOM.integers(-127, 128, (5, 2)).astype(np.int8), floats(2)
+    scales = np.abs(floats(2)) + 30
+    net = network(files, (5,), ("Dense", "y", {"units": 2, "dtype": QUANTISED}, [kernel, bias, scales]))
+    scale = np.float32(127) / (np.abs(x).max(1, keepdims=True) + np.float32(1e-7))
+    wanted = (np.round(x * scale).astype(np.int32) @ kernel.astype(np.int32)) / (scale * scales) + bias
+    np.testing.assert_allclose(run(files.written(*net, keras_version="3.15.1"), x)[0], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_numbers_are_looked_up(files, run):
+    x = np.array([[7, 2, 4, 5]], np.int64)
+    net = network(files, (4,), ("IntegerLookup", "y", {"vocabulary": [7, 2, 5]}, []), dtype="int64")
+    np.testing.assert_array_equal(run(files.written(*net), x)[0], [[1, 2, 0, 3]])
+    net = network(files, (4,), ("Discretization", "y", {"bin_boundaries": [0.5, -1.0]}, []))
+    x = np.array([[-1.5, -1.0, 0.0, 0.5]], np.float32)
+    np.testing.assert_array_equal(run(files.written(*net), x)[0], [[0, 1, 1, 2]])
+
+
 def test_a_shared_layer_gives_a_tensor_for_each_call(files, run):
     kernel = floats(3, 3)
     shared = {
@@ -159,18 +178,24 @@ def test_mixed_precision_computes_in_its_type(files, run):
     ("layer", "reason", "remedy"),
     [
         (("LSTM", of_lstm(stateful=True)), "keeps its state between calls", "save it with stateful=False"),
-        (("Dense", {"dtype": "int8_from_float32", "units": 3}), "the policy 'int8_from_float32'", "quantised"),
-        (("Dense", {"dtype": QUANTISED, "units": 3}), "a quantised layer is not supported", "quantised"),
+        (("Dense", {"dtype": "int4_from_float32", "units": 3}), "a quantised layer (int4 Dense)", "quantised"),
+        (("Conv1D", {"dtype": QUANTISED}), "a quantised layer (int8 Conv1D)", "quantised"),
+        (("Activation", {"dtype": "int8_from_float32", "activation": "relu"}), "(int8 Activation)", "quantised"),
         (("BatchNormalization", {"mode": 2}), "statistics of each batch", "train it with mode 0"),
         (("Activation", {"activation": "mine"}), "the activation 'mine' is not known", "replace it by one of"),
         (("UpSampling1D", {"size": 2, "interpolation": "bicubic"}), "interpolation 'bicubic'", "use nearest, bilinear"),
-        (("Discretization", {}), "boundaries that were adapted", "inputs="),
+        (("Discretization", {}), "boundaries that the file does not have", "inputs="),
+        (("Discretization", {"bin_boundaries": [1.0, "x"]}), "expected numbers as 'bin_boundaries'", ""),
+        (("IntegerLookup", {"vocabulary": None}), "a vocabulary that the file does not have", "inputs="),
+        (("IntegerLookup", {"vocabulary": [3], "num_oov_indices": 2}), "num_oov_indices=2", "use 1"),
         (("MyLayer", {}), "sateen has no such layer", "replace it by layers of Keras"),
     ],
 )  # fmt: skip
 def test_what_can_not_be_compiled_says_why(files, layer, reason, remedy):
     kind, config = layer
     variables = {"LSTM": [floats(4, 12), floats(3, 12), floats(12)], "Dense": [floats(4, 3), floats(3)]}.get(kind, [])
+    if kind == "Conv1D":
+        variables = [floats(3, 4, 2), floats(2)]
     if kind == "BatchNormalization":
         variables = [floats(4)] * 4
     report = frontends.check(files.written(*network(files, (5, 4), (kind, "y", config, variables))))

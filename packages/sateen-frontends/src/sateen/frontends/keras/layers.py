@@ -115,3 +115,13 @@ class Layer:
     def part(self, group: str) -> Layer:
         """The inner layer with its weights in a group."""
         return next(part.layer for part in self.parts if part.group == group)
+
+
+def quantised_mode(config: Mapping[str, Any]) -> str | None:
+    """How a layer is quantised, such as int8, by its policy; None if it is not (keras/src/dtype_policies)."""
+    policy = config.get("dtype")
+    if isinstance(policy, dict):
+        inner = policy.get("config")
+        mode = inner.get("mode") if isinstance(inner, dict) else None
+        return str(mode) if mode is not None or "Quantized" in str(policy.get("class_name")) else None
+    return policy.partition("_from_")[0] if isinstance(policy, str) and "_from_" in policy else None

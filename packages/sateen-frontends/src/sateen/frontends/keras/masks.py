@@ -52,10 +52,11 @@ def with_masks(steps: Sequence[Step]) -> list[Step]:
 
 
 def _without_mask(step: Step) -> tuple[Step, tuple[str, ...]]:
-    """A step without the argument `mask`, and the names of its tensors, '' where there is none. Softmax takes it as an
-    argument like others."""
+    """A step without the argument `mask`, and the names of its tensors, '' where there is none. Softmax and functions
+    take it as an argument like others."""
     given = step.arguments.named.get("mask")
-    if "mask" not in step.arguments.named or step.layer.kind == "Softmax":
+    is_plain = step.layer.kind == "Softmax" or step.layer.kind.startswith("ops.")
+    if "mask" not in step.arguments.named or is_plain:
         return step, ()
     named = {name: value for name, value in step.arguments.named.items() if name != "mask"}
     masks = given if isinstance(given, (list, tuple)) else [given]

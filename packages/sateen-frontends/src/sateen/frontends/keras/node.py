@@ -12,7 +12,7 @@ from sateen.frontends.core.bodies import Bodies
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.keras.layers import Layer, Structure, mapped
+from sateen.frontends.keras.layers import Layer, Structure, mapped, quantised_mode
 from sateen.frontends.keras.steps import Step, Tensor
 from sateen.frontends.keras.version import Version
 from sateen.graph_ir.ir import Array, Value
@@ -47,7 +47,8 @@ class KerasNode(ModelNode):
         self.weights = weights
         self.version = version
         self.bodies = bodies
-        self.dtype_of_layer = compute_dtype(step.layer.config.get("dtype"))
+        self.is_quantised = quantised_mode(step.layer.config) is not None
+        self.dtype_of_layer = compute_dtype(step.layer)
 
     @property
     def generation(self) -> int:
@@ -141,6 +142,14 @@ class KerasNode(ModelNode):
         data = self.variable(name, rank)
         return self._emitter.value(data, f"{self.step_call.name}/{name}", own=True)
 
+    def weight_of_bytes(self, name: str, rank: int) -> Value:
+        """A variable of int8. Raises FrontendError if it has another type."""
+        data = self.weights.get(name)
+        if data is None or data.dtype != np.int8 or data.ndim != rank:
+            found = "none" if data is None else f"{data.dtype}{list(data.shape)}"
+            raise FrontendError(f"expected variable {name!r} of int8 and {rank} dimensions, found {found}")
+        return self._emitter.value(data, f"{self.step_call.name}/{name}", own=True)
+
     def weight_or(self, number: float, name: str, shape: tuple[int, ...]) -> Value:
         """A variable of as many dimensions as the shape, or if the layer has none, one number in this shape."""
         if self.has_weight(name):
@@ -161,28 +170,53 @@ def result_dtype(layer: Layer) -> DType:
     if they are not asked for something else (keras/src/layers/preprocessing), others the type that they compute in."""
     if layer.kind in _GIVING_INDICES and layer.config.get("output_mode", "int") == "int":
         return DType.of("int64")
-    return compute_dtype(layer.config.get("dtype"))
+    return compute_dtype(layer)
 
 
 _GIVING_INDICES = {"Hashing", "HashedCrossing", "IntegerLookup", "StringLookup", "TextVectorization"}
 
 
-def compute_dtype(policy: object) -> DType:
+def compute_dtype(layer: Layer) -> DType:
     """The type that a layer computes in, by its policy: a name, or an object with one.
 
     Raises UnsupportedError for types that are not floating-point, which only quantised layers have.
     """
-    name: object = policy
-    if isinstance(policy, dict):
-        inner = policy.get("config")
-        if "Quantized" in str(policy.get("class_name")) or (isinstance(inner, dict) and inner.get("mode")):
-            raise UnsupportedError("a quantised layer is not supported", "save the model before it is quantised")
-        name = inner.get("name") if isinstance(inner, dict) else None
+    policy = layer.config.get("dtype")
+    mode = quantised_mode(layer.config)
+    if mode is not None:
+        _require_known_quantisation(layer, mode)
+        policy = policy["config"].get("source_name") if isinstance(policy, dict) else str(policy).partition("_from_")[2]
+    inner = policy.get("config") if isinstance(policy, dict) else None
+    name = inner.get("name") if isinstance(inner, dict) else policy
     if name is None:
         return DType.of("float32")
     found = _MIXED.get(str(name), str(name))
     if found not in {"float16", "bfloat16", "float32", "float64"}:
         if re.fullmatch(r"u?int\d+|bool", found):  # of a layer of indices, whose weights are float32
             return DType.of("float32")
-        raise UnsupportedError(f"the policy {found!r} is not supported", "save the model before it is quantised")
+        raise UnsupportedError(f"the policy {found!r} is not supported", _UNQUANTISED)
     return DType.of(found)
+
+
+def _require_known_quantisation(layer: Layer, mode: str) -> None:
+    """Raises UnsupportedError for layers and settings other than int8 as `quantize` makes them without settings."""
+    if mode != "int8" or layer.kind not in {"Dense", "Embedding"}:
+        raise UnsupportedError(f"a quantised layer ({mode} {layer.kind}) is not supported", _UNQUANTISED)
+    settings = layer.config.get("quantization_config")
+    if not _is_usual(settings) or layer.config.get("lora_rank"):
+        raise UnsupportedError("quantisation with settings of its own is not supported", _UNQUANTISED)
+
+
+def _is_usual(settings: object) -> bool:
+    """Whether a layer is quantised with the settings that `quantize` has by default."""
+    if settings is None:
+        return True
+    inner = settings.get("config") if isinstance(settings, dict) else None
+    rounding = inner.get("activation_quantizer") if isinstance(inner, dict) else None
+    if not isinstance(rounding, dict) or not isinstance(inner, dict) or inner.get("weight_quantizer") is not None:
+        return False
+    return rounding.get("class_name") == "AbsMaxQuantizer" and rounding.get("config") == _ROUNDING
+
+
+_ROUNDING = {"value_range": [-127, 127], "epsilon": 1e-07, "output_dtype": "int8"}
+_UNQUANTISED = "save the model before it is quantised"

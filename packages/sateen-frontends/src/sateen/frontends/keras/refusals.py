@@ -9,18 +9,19 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.layers import Layer
 
 _CODE = "replace it by layers of Keras and save the model again, or export the model to ONNX"
-_TEXT = "run it before the network, and feed the numbers that it gives: inputs=[...], or --from NAME"
+TEXT_REMEDY = "run it before the network, and feed the numbers that it gives: inputs=[...], or --from NAME"
 REFUSALS: Mapping[str, Refusal] = {
-    "Discretization": ("boundaries that were adapted are not saved as weights", _TEXT),
-    "Hashing": ("it works on text", _TEXT),
-    "HashedCrossing": ("it works on text", _TEXT),
-    "IntegerLookup": ("its table is no weight", _TEXT),
+    "FlaxLayer": ("it is a program of JAX", _CODE),
+    "Hashing": ("it works on text", TEXT_REMEDY),
+    "HashedCrossing": ("it works on text", TEXT_REMEDY),
+    "JaxLayer": ("it is a program of JAX", _CODE),
     "Lambda": ("it is a program of Python, which is never run", _CODE),
     "RNN": ("it runs a cell of the user's, or several with states", "use LSTM, GRU or SimpleRNN"),
-    "StringLookup": ("it works on text", _TEXT),
+    "StringLookup": ("it works on text", TEXT_REMEDY),
     "TFSMLayer": ("it is a SavedModel of TensorFlow", "read the SavedModel itself"),
     "TensorFlowOpLayer": ("it is an operation of TensorFlow 1", _CODE),
-    "TextVectorization": ("it works on text", _TEXT),
+    "TextVectorization": ("it works on text", TEXT_REMEDY),
+    "TorchModuleWrapper": ("it is a program of PyTorch", _CODE),
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sateen.frontends.keras.layers import Layer
+from sateen.frontends.keras.layers import Layer, quantised_mode
 
 Config = Mapping[str, Any]
 
@@ -61,6 +61,11 @@ def _with_bias(*names: str) -> Callable[[Config], tuple[Variable, ...]]:
     return lambda config: _named(*names, *["bias"] * _uses(config, "use_bias"))
 
 
+def _quantised(config: Config, *names: str) -> tuple[Variable, ...]:
+    """A layer that `quantize("int8")` gives a scale behind its other variables (`variable_serialization_spec`)."""
+    return _named(*names, *[f"{names[0]}_scale"] * (quantised_mode(config) == "int8"))
+
+
 def _batch_normalization(config: Config) -> tuple[Variable, ...]:
     statistics = _named("moving_mean", "moving_variance", is_trained=False)
     return (*_scale_and_center(config), *statistics)
@@ -106,11 +111,11 @@ _VARIABLES: Mapping[str, Callable[[Config], tuple[Variable, ...]]] = {
     "Conv3D": _with_bias("kernel"),
     "Conv3DTranspose": _with_bias("kernel"),
     "ConvLSTMCell": _cell,
-    "Dense": _with_bias("kernel"),
+    "Dense": lambda config: _quantised(config, "kernel", *["bias"] * _uses(config, "use_bias")),
     "DepthwiseConv1D": _with_bias("kernel"),
     "DepthwiseConv2D": _with_bias("kernel"),
     "EinsumDense": lambda config: _named("kernel", *["bias"] * (config.get("bias_axes") is not None)),
-    "Embedding": lambda config: _named("embeddings"),
+    "Embedding": lambda config: _quantised(config, "embeddings"),
     "GRUCell": _cell,
     "GroupNormalization": _scale_and_center,
     "GroupQueryAttention": _projections,

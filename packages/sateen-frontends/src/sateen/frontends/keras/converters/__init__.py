@@ -16,7 +16,7 @@ from sateen.frontends.keras.converters.merging import MERGING
 from sateen.frontends.keras.converters.multi_head_attention import MULTI_HEAD_ATTENTION
 from sateen.frontends.keras.converters.normalization import NORMALIZATION
 from sateen.frontends.keras.converters.of_keras_1 import OF_KERAS_1
-from sateen.frontends.keras.converters.pooling import POOLING
+from sateen.frontends.keras.converters.pooling import POOLING, POOLING_FUNCTIONS
 from sateen.frontends.keras.converters.preprocessing import PREPROCESSING
 from sateen.frontends.keras.converters.products import PRODUCTS
 from sateen.frontends.keras.converters.rearrangement import REARRANGEMENT
@@ -39,6 +39,7 @@ CONVERTERS: Mapping[str, Converter[KerasNode]] = {
     **NORMALIZATION,
     **OF_KERAS_1,
     **POOLING,
+    **POOLING_FUNCTIONS,
     **PREPROCESSING,
     **PRODUCTS,
     **REARRANGEMENT,

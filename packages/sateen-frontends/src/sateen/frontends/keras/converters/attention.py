@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.keras.node import KerasNode
-from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ir import Dim, Value
 from sateen.graph_ir.ops import (
     Add,
     And,
@@ -78,8 +78,12 @@ def causal(node: KerasNode, query: Value, key: Value) -> Value | None:
     """Each query sees the keys up to its own place; as a mask [1, queries, keys]."""
     if not node.argument(99, "use_causal_mask", default=False):
         return None
-    rows, columns = node.positions(query.type.shape[1], trailing=1), node.positions(key.type.shape[1])
-    return widened(node, node.step(GreaterEqual(), rows, columns), 0)
+    return widened(node, places_up_to(node, query.type.shape[1], key.type.shape[1]), 0)
+
+
+def places_up_to(node: KerasNode, rows: Dim, columns: Dim) -> Value:
+    """Where a column is not behind its row; [rows, columns]."""
+    return node.step(GreaterEqual(), node.positions(rows, trailing=1), node.positions(columns))
 
 
 def all_of(node: KerasNode, masks: Sequence[Value | None]) -> Value | None:

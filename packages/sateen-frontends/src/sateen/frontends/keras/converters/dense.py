@@ -8,6 +8,7 @@ from sateen.frontends.core.einsum import einsum
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.keras.converters.activations import finished
+from sateen.frontends.keras.converters.quantized import dense_of_bytes, rows_of_bytes
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import Add, Cast, Equal, Gather, MatMul, Not
@@ -17,6 +18,8 @@ from sateen.runtime.errors import FrontendError
 
 def _dense(node: KerasNode) -> Operand:
     """Over the last axis, whatever comes before it."""
+    if node.is_quantised:
+        return dense_of_bytes(node)
     data, kernel = node.value(0), node.weight("kernel", 2)
     if not node.flag("use_bias"):
         return finished(node, MatMul(), data, kernel)
@@ -38,7 +41,10 @@ def _embedding(node: KerasNode) -> tuple[Operand, ...]:
         indices = node.step(Cast(DType.of("int32")), indices)
     elif not indices.type.dtype.is_int:
         raise FrontendError(f"expected indices, found {indices.type}")
-    rows = node.result(Gather(axis=0), node.weight("embeddings", 2), indices)
+    if node.is_quantised:
+        rows = rows_of_bytes(node, indices)
+    else:
+        rows = node.result(Gather(axis=0), node.weight("embeddings", 2), indices)
     return (rows, *_mask_of(node, indices)) if node.layer.config.get("mask_zero") else (rows,)
 
 

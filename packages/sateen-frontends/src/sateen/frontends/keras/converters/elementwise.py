@@ -6,19 +6,22 @@ Sources: keras/src/ops and keras/src/backend/tensorflow/{numpy,math,nn,core}.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log
 from typing import Any
 
+import numpy as np
+
 from sateen.frontends.core.node import Converter
-from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.activations import FUNCTIONS
-from sateen.frontends.keras.converters.operands import FLOAT32, tensor, tensors
+from sateen.frontends.keras.converters.operands import FLOAT32, integer, tensor, tensors
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import Cast, Multiply, Subtract, Where
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ArgumentError
+from sateen.runtime.errors import ArgumentError, FrontendError
 from sateen.topi.operators import Operator
 
 
@@ -122,11 +125,15 @@ def _cast(node: KerasNode) -> Operand:
     return cast_to(node, node.setting("dtype", None))
 
 
-def cast_to(node: KerasNode, name: Any) -> Operand:
+def dtype_of(name: Any) -> DType:
     try:
-        dtype = DType.of(str(name))
+        return DType.of(str(name))
     except ArgumentError:
         raise UnsupportedError(f"the type {name!r} is not supported", "use numbers or bool") from None
+
+
+def cast_to(node: KerasNode, name: Any) -> Operand:
+    dtype = dtype_of(name)
     return node.operand(0) if dtype == node.dtype(0) else node.result(Cast(dtype), node.raw(0))
 
 
@@ -148,10 +155,55 @@ def _filled(number: float) -> Converter[KerasNode]:
     def convert(node: KerasNode) -> Operand:
         data = node.raw(0)
         name = node.setting("dtype", None)
-        dtype = data.type.dtype if name is None else DType.of(str(name))
+        dtype = data.type.dtype if name is None else dtype_of(name)
         return node.result(ops.BroadcastTo(data.type.shape), node.literal(number, dtype))
 
     return convert
+
+
+def _logarithm(base: float) -> Converter[KerasNode]:
+    def convert(node: KerasNode) -> Operand:
+        (data,) = tensors(node, node.raw(0), as_float=True)
+        found = node.step(ops.Log(), data)
+        return node.result(Multiply(), found, node.literal(1 / log(base), data.type.dtype))
+
+    return convert
+
+
+def _is_finite(node: KerasNode) -> Operand:
+    data = node.raw(0)
+    if not data.type.dtype.is_float:
+        raise UnsupportedError("whether integers are finite is not supported", "leave it out")
+    unusual = node.step(ops.Or(), node.step(ops.IsInf(), data), node.step(ops.IsNaN(), data))
+    return node.result(ops.Not(), unusual)
+
+
+def _divide_no_nan(node: KerasNode) -> Operand:
+    """x / y, and 0 where y is 0."""
+    left, right = tensors(node, *both(node), as_float=True)
+    zero = node.literal(0, right.type.dtype)
+    return node.result(Where(), node.step(ops.Equal(), right, zero), zero, node.step(ops.Divide(), left, right))
+
+
+def _threshold(node: KerasNode) -> Operand:
+    """x above a threshold, another number up to it."""
+    data, values = node.raw(0), [node.setting(name, None) for name in ("threshold", "default_value")]
+    if not all(isinstance(one, (int, float)) for one in values):
+        raise FrontendError(f"expected numbers as threshold and default_value, found {values}")
+    limit, other = (node.literal(one, data.type.dtype) for one in values)
+    return node.result(Where(), node.step(ops.Greater(), data, limit), data, other)
+
+
+def _one_hot(node: KerasNode) -> Operand:
+    """1 where the class is; along a new axis."""
+    data = node.raw(0)
+    if node.setting("sparse", False):
+        raise UnsupportedError("sparse tensors are not supported", "use sparse=False")
+    name = node.setting("dtype", None)
+    values = node.parameter(np.array([0, 1], dtype_of(name if name is not None else "float32").numpy), "values")
+    axis = normal_axis(node.setting("axis", -1), data.type.rank + 1)
+    indices = node.step(Cast(DType.of("int32")), data) if data.type.dtype.is_float else data
+    return node.result(ops.OneHot(integer(node.setting("num_classes", None), "num_classes"), axis), indices, values)
 
 
 ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
@@ -171,6 +223,7 @@ ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
     "ops.Cos": unary(ops.Cos()),
     "ops.Cosh": unary(ops.Cosh()),
     "ops.Divide": _true_divide,
+    "ops.DivideNoNan": _divide_no_nan,
     "ops.Elu": activation("elu", alpha=1.0),
     "ops.Equal": binary(ops.Equal()),
     "ops.Erf": unary(ops.Erf()),
@@ -179,18 +232,23 @@ ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
     "ops.Floor": unary(ops.Floor()),
     "ops.FloorDivide": _floor_divide,
     "ops.Gelu": _gelu,
+    "ops.Glu": activation("glu", axis=-1),
     "ops.Greater": binary(ops.Greater()),
     "ops.GreaterEqual": binary(ops.GreaterEqual()),
+    "ops.HardShrink": activation("hard_shrink", threshold=0.5),
     "ops.HardSigmoid": activation("hard_sigmoid"),
     "ops.HardSilu": activation("hard_silu"),
     "ops.HardTanh": activation("hard_tanh"),
+    "ops.Isfinite": _is_finite,
     "ops.Isinf": plain(ops.IsInf()),
     "ops.Isnan": plain(ops.IsNaN()),
     "ops.LeakyRelu": activation("leaky_relu", negative_slope=0.2),
     "ops.Less": binary(ops.Less()),
     "ops.LessEqual": binary(ops.LessEqual()),
     "ops.Log": unary(ops.Log()),
+    "ops.Log10": _logarithm(10),
     "ops.Log1p": unary(ops.Log1p()),
+    "ops.Log2": _logarithm(2),
     "ops.LogSigmoid": activation("log_sigmoid"),
     "ops.LogicalAnd": logical(ops.And()),
     "ops.LogicalNot": _logical_not,
@@ -203,6 +261,7 @@ ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
     "ops.Multiply": binary(Multiply()),
     "ops.Negative": plain(ops.Negative()),
     "ops.NotEqual": binary(ops.NotEqual()),
+    "ops.OneHot": _one_hot,
     "ops.OnesLike": _filled(1),
     "ops.Power": binary(ops.Power()),
     "ops.Reciprocal": unary(ops.Reciprocal()),
@@ -216,13 +275,19 @@ ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
     "ops.Silu": activation("silu"),
     "ops.Sin": unary(ops.Sin()),
     "ops.Sinh": unary(ops.Sinh()),
+    "ops.SoftShrink": activation("soft_shrink", threshold=0.5),
     "ops.Softplus": unary(ops.Softplus()),
     "ops.Softsign": unary(ops.Softsign()),
+    "ops.SparsePlus": activation("sparse_plus"),
+    "ops.SparseSigmoid": activation("sparse_sigmoid"),
     "ops.Sqrt": unary(ops.Sqrt()),
     "ops.Square": _square,
+    "ops.Squareplus": activation("squareplus", b=4),
     "ops.Subtract": binary(Subtract()),
     "ops.Tan": unary(ops.Tan()),
     "ops.Tanh": unary(ops.Tanh()),
+    "ops.TanhShrink": activation("tanh_shrink"),
+    "ops.Threshold": _threshold,
     "ops.TrueDivide": _true_divide,
     "ops.Trunc": unary(ops.Trunc()),
     "ops.Where": _where,

@@ -5,7 +5,7 @@ Sources: keras/src/layers/pooling, keras/src/backend/tensorflow/nn.py (adaptive 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand
@@ -99,4 +99,24 @@ POOLING: Mapping[str, Converter[KerasNode]] = {
     "MaxPooling1D": _pool(1, MaxPool),
     "MaxPooling2D": _pool(2, MaxPool),
     "MaxPooling3D": _pool(3, MaxPool),
+}
+
+
+def _of_layer(name: str) -> Converter[KerasNode]:
+    """A function of keras.ops: the layer of its settings, for as many spatial axes as the data has."""
+
+    def convert(node: KerasNode) -> Operand | Sequence[Operand]:
+        layer = f"{name}{node.rank(0) - 2}D"
+        if layer not in POOLING:
+            raise FrontendError(f"expected data of 3 to 5 dimensions, found {node.rank(0)}")
+        return POOLING[layer](node)
+
+    return convert
+
+
+POOLING_FUNCTIONS: Mapping[str, Converter[KerasNode]] = {
+    "ops.AdaptiveAveragePool": _of_layer("AdaptiveAveragePooling"),
+    "ops.AdaptiveMaxPool": _of_layer("AdaptiveMaxPooling"),
+    "ops.AveragePool": _of_layer("AveragePooling"),
+    "ops.MaxPool": _of_layer("MaxPooling"),
 }

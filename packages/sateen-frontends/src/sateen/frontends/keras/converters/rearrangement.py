@@ -151,22 +151,113 @@ def _ravel(node: KerasNode) -> Operand:
     return node.result(Reshape(filled_shape((-1,), data.type.shape)), data)
 
 
+def _side_by_side(axis: int) -> Converter[KerasNode]:
+    """Tensors of two axes or more joined along one."""
+
+    def convert(node: KerasNode) -> Operand:
+        values = tensors(node, *node.argument(0, "xs"))
+        if min(value.type.rank for value in values) < 2:
+            raise UnsupportedError("joining vectors like this is not supported", "use concatenate or stack")
+        return node.result(Concat(axis), *values)
+
+    return convert
+
+
+def _move_axes(node: KerasNode) -> Operand:
+    rank = node.rank(0)
+    given = [integers(node.setting(name, None), name) for name in ("source", "destination")]
+    source, destination = ([normal_axis(axis, rank) for axis in axes] for axes in given)
+    order = [axis for axis in range(rank) if axis not in source]
+    for place, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(place, axis)
+    return node.result(Transpose(tuple(order)), node.raw(0))
+
+
+def _roll(node: KerasNode) -> Operand:
+    """Elements moved on along an axis; those beyond the end come first."""
+    data, shift, given = node.raw(0), node.setting("shift", None), node.setting("axis", None)
+    if type(shift) is not int or type(given) is not int:
+        raise UnsupportedError("rolling flattened data, or several axes, is not supported", "give one axis")
+    axis = normal_axis(given, data.type.rank)
+    (extent,) = static_extents(data.type.shape[axis : axis + 1], node.described(0))
+    if not extent or not shift % extent:
+        return node.operand(0)
+    parts = node.steps(Split(axis, (extent - shift % extent, shift % extent)), data, count=2)
+    return node.result(Concat(axis), *reversed(parts))
+
+
+def _slice(node: KerasNode) -> Operand:
+    data, starts = node.raw(0), node.argument(1, "start_indices")
+    begins, extents = integers(starts, "start_indices"), integers(node.setting("shape", None), "shape")
+    if len(begins) != data.type.rank or len(extents) != data.type.rank:
+        raise FrontendError(f"expected a start and an extent of each axis, found {list(begins)} and {list(extents)}")
+    ends = tuple(begin + extent for begin, extent in zip(begins, extents, strict=True))
+    known = static_extents(data.type.shape, node.described(0))
+    if any(begin < 0 or not begin <= end <= n for begin, end, n in zip(begins, ends, known, strict=True)):
+        raise UnsupportedError("a slice beyond its data is not supported", "keep it within")
+    return node.result(ops.Slice(begins, ends, (1,) * len(begins)), data)
+
+
+def _unstack(node: KerasNode) -> tuple[Operand, ...]:
+    data = node.raw(0)
+    axis = normal_axis(integer(node.setting("axis", 0), "axis"), data.type.rank)
+    (extent,) = static_extents(data.type.shape[axis : axis + 1], node.described(0))
+    shape = without_axes(data.type.shape, (axis,))
+    parts = node.steps(Split(axis, (1,) * extent), data, count=extent)
+    return tuple(node.result(Reshape(shape), part, output=i) for i, part in enumerate(parts))
+
+
+def _take_along(node: KerasNode) -> Operand:
+    data, indices, axis = node.argument(0, "x"), node.argument(1, "indices"), node.setting("axis", None)
+    if type(axis) is not int or not isinstance(data, Value) or not isinstance(indices, Value):
+        raise UnsupportedError("taking from flattened data, or by known indices, is not supported", "give an axis")
+    rank = data.type.rank
+    known = normal_axis(axis, rank)
+    kept = [(a, b) for i, (a, b) in enumerate(zip(data.type.shape, indices.type.shape, strict=True)) if i != known]
+    if any(a != b for a, b in kept):
+        raise UnsupportedError("indices that broadcast are not supported", "broadcast them before")
+    return node.result(ops.GatherElements(known), data, indices)
+
+
+def _triangle(upper: bool) -> Converter[KerasNode]:
+    return lambda node: node.result(ops.Trilu(upper, integer(node.setting("k", 0), "k")), node.raw(0))
+
+
+def _reversed_axis(axis: int) -> Converter[KerasNode]:
+    def convert(node: KerasNode) -> Operand:
+        data = node.raw(0)
+        return node.result(turned(data.type.shape, (axis,)), data)
+
+    return convert
+
+
 REARRANGEMENT: Mapping[str, Converter[KerasNode]] = {
     "ops.BroadcastTo": _broadcast_to,
     "ops.Concatenate": _concatenate,
     "ops.ExpandDims": _expand_dims,
     "ops.Flip": _flip,
+    "ops.Fliplr": _reversed_axis(1),
+    "ops.Flipud": _reversed_axis(0),
     "ops.GetItem": _get_item,
+    "ops.Hstack": _side_by_side(1),
+    "ops.Moveaxis": _move_axes,
     "ops.Pad": _pad,
     "ops.Ravel": _ravel,
     "ops.Repeat": _repeat,
     "ops.Reshape": _reshape,
     "ops.Resize": resize,
+    "ops.Roll": _roll,
+    "ops.Slice": _slice,
     "ops.Split": _split,
     "ops.Squeeze": _squeeze,
     "ops.Stack": _stack,
     "ops.Swapaxes": _swap_axes,
     "ops.Take": _take,
+    "ops.TakeAlongAxis": _take_along,
     "ops.Tile": _tile,
     "ops.Transpose": _transpose,
+    "ops.Tril": _triangle(upper=False),
+    "ops.Triu": _triangle(upper=True),
+    "ops.Unstack": _unstack,
+    "ops.Vstack": _side_by_side(0),
 }

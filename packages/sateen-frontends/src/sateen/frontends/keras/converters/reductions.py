@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sateen.frontends.core.node import Converter
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.elementwise import truth
-from sateen.frontends.keras.converters.operands import INT32, axes_of, tensors
+from sateen.frontends.keras.converters.operands import INT32, axes_of, integer, tensors
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
@@ -96,11 +96,68 @@ def _normalize(node: KerasNode) -> Operand:
     return node.result(ops.Divide(), data, node.step(ops.Maximum(), length, node.literal(epsilon, data.type.dtype)))
 
 
+def _count_nonzero(node: KerasNode) -> Operand:
+    """The number of elements other than 0, as int32."""
+    data = node.step(Cast(INT32), truth(node, node.raw(0)))
+    return node.result(ops.ReduceSum(axes=axes_of(node.setting("axis", None), data.type.rank), keepdims=False), data)
+
+
+def _spread(node: KerasNode) -> Operand:
+    """The largest element less the smallest."""
+    data = node.raw(0)
+    axes, keepdims = reduced(node, data)
+    largest = node.step(ops.ReduceMax(axes=axes, keepdims=keepdims), data)
+    return node.result(Subtract(), largest, node.step(ops.ReduceMin(axes=axes, keepdims=keepdims), data))
+
+
+def _average(node: KerasNode) -> Operand:
+    if node.argument(99, "weights") is not None:
+        raise UnsupportedError("an average with weights is not supported", "multiply by the weights before")
+    (data,) = tensors(node, node.raw(0), as_float=True)
+    return node.result(ops.ReduceMean(axes=axes_of(node.setting("axis", None), data.type.rank), keepdims=False), data)
+
+
+def _length(node: KerasNode) -> Operand:
+    """The norm of vectors along an axis; without an axis, of all elements."""
+    (data,) = tensors(node, node.raw(0), as_float=True)
+    order, axes = node.setting("ord", None), axes_of(node.setting("axis", None), data.type.rank)
+    is_vector = len(axes) == 1
+    keepdims = bool(node.setting("keepdims", False))
+    if order is None or (order == 2 and is_vector) or (order == "fro" and len(axes) == 2):
+        return node.result(ops.ReduceL2(axes=axes, keepdims=keepdims), data)
+    if order == 1 and is_vector:
+        return node.result(ops.ReduceL1(axes=axes, keepdims=keepdims), data)
+    raise UnsupportedError(f"norms of order {order!r} over {len(axes)} axes are not supported", "use order 2 or 1")
+
+
+def _top(node: KerasNode) -> tuple[Operand, ...]:
+    """The largest elements along the last axis, and their places as int32."""
+    data = node.raw(0)
+    found, places = node.steps(ops.TopK(integer(node.setting("k", None), "k"), data.type.rank - 1), data, count=2)
+    return node.result(ops.Identity(), found), node.result(Cast(INT32), places, output=1)
+
+
+def _sorted(node: KerasNode) -> tuple[Value, Value]:
+    """Elements along an axis in ascending order, and their places."""
+    data, given = node.raw(0), node.setting("axis", -1)
+    if type(given) is not int:
+        raise UnsupportedError("sorting flattened data is not supported", "give an axis")
+    axis = normal_axis(given, data.type.rank)
+    (extent,) = static_extents(data.type.shape[axis : axis + 1], node.described(0))
+    found, places = node.steps(ops.TopK(extent, axis, largest=False), data, count=2)
+    return found, places
+
+
 REDUCTIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.All": _holds(ops.ReduceMin),
+    "ops.Amax": reduction(ops.ReduceMax),
+    "ops.Amin": reduction(ops.ReduceMin),
     "ops.Any": _holds(ops.ReduceMax),
     "ops.Argmax": _position(ops.ArgMax),
     "ops.Argmin": _position(ops.ArgMin),
+    "ops.Argsort": lambda node: node.result(Cast(INT32), _sorted(node)[1]),
+    "ops.Average": _average,
+    "ops.CountNonzero": _count_nonzero,
     "ops.Cumprod": _running(ops.CumProd),
     "ops.Cumsum": _running(ops.CumSum),
     "ops.LogSoftmax": _softmax(ops.LogSoftmax),
@@ -108,10 +165,14 @@ REDUCTIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Max": reduction(ops.ReduceMax),
     "ops.Mean": reduction(ops.ReduceMean, as_float=True),
     "ops.Min": reduction(ops.ReduceMin),
+    "ops.Norm": _length,
     "ops.Normalize": _normalize,
     "ops.Prod": reduction(ops.ReduceProd),
+    "ops.Ptp": _spread,
     "ops.Softmax": _softmax(ops.Softmax),
+    "ops.Sort": lambda node: node.result(ops.Identity(), _sorted(node)[0]),
     "ops.Std": lambda node: node.result(ops.Sqrt(), _variance(node, node.step)),
     "ops.Sum": reduction(ops.ReduceSum),
+    "ops.TopK": _top,
     "ops.Var": lambda node: _variance(node, node.result),
 }
