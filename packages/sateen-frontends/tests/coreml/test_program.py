@@ -96,6 +96,36 @@ def test_a_classifier_gives_probabilities(coreml):
     }
 
 
+@pytest.mark.parametrize("axis", [1, -1])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_vectors_of_a_table_lie_along_their_axis(coreml, axis, is_sparse):
+    """The example of constexpr_lut_to_dense (coremltools, iOS18/compression.py), and the same with a mask."""
+    indices = np.array([[[0, 0], [1, 0]], [[1, 1], [0, 0]]], np.uint8)
+    table = np.array([[2, 3, 4], [5, 6, 7]], np.float32)
+    shape = (2, 6, 2) if axis == 1 else (2, 2, 6)
+    if axis == 1:
+        dense = np.stack([np.concatenate([table[row].T for row in part]) for part in indices])
+    else:
+        dense = table[indices].reshape(shape)
+    given = {"lut": coreml.value(table.reshape(1, 1, 1, 2, 3)), "vector_axis": coreml.value(axis, INT)}
+    if is_sparse:
+        mask = np.array([[[1, 1], [0, 1]], [[1, 0], [1, 1]]], np.uint8)
+        given["indices_mask"] = coreml.value(mask, UINT8)
+        given["indices_nonzero_data"] = coreml.value(indices[mask != 0], UINT8)
+        results = [coreml.tensor("mask", UINT8, *shape), coreml.tensor("held", FLOAT, 18)]
+        whole = coreml.operation("constexpr_sparse_to_dense", [coreml.tensor("w", FLOAT, *shape)])
+        for name in ("mask", "nonzero_data"):
+            whole.inputs[name].arguments.add(name="mask" if name == "mask" else "held")
+        made = [coreml.operation("constexpr_lut_to_sparse", results, **given), whole]
+        dense = dense * np.repeat(mask, 3, axis)
+    else:
+        given["indices"] = coreml.value(indices, UINT8)
+        made = [coreml.operation("constexpr_lut_to_dense", [coreml.tensor("w", FLOAT, *shape)], **given)]
+    added = coreml.operation("add", [coreml.tensor("y", FLOAT, *shape)], x="x", y="w")
+    model = coreml.program([*made, added], [coreml.tensor("x", FLOAT, *shape)], ["y"])
+    assert coreml.results(model, {"x": np.zeros(shape)})["y"].tolist() == dense.tolist()
+
+
 def test_compressed_weights_are_what_they_stand_for(coreml):
     packed = coreml.value(np.array([0b11_00_10_01, 0b11], np.uint8), UINT8)
     table = coreml.value([0.5, 1.0, -1.0, 4.0])

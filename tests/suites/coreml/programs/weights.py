@@ -97,3 +97,24 @@ for dtype in ("int4", "uint4", "int8"):
         _LINEAR,
         ct.target.iOS18,
     )
+for width in (2, 4):
+    compressed(
+        f"palette_vectors_{width}",
+        optimize.OpPalettizerConfig(mode="kmeans", nbits=2, cluster_dim=width, weight_threshold=0),
+        _PALETTE,
+        ct.target.iOS18,
+    )
+
+
+def jointly(compress: Any) -> Any:
+    """Weights are pruned first."""
+    pruned = optimize.OptimizationConfig(
+        global_config=optimize.OpMagnitudePrunerConfig(target_sparsity=0.5, weight_threshold=0)
+    )
+    return lambda model, config: compress(_PRUNE(model, pruned), config, joint_compression=True)
+
+
+_FOUR = optimize.OpPalettizerConfig(mode="uniform", nbits=4, weight_threshold=0)
+compressed("palette_sparse", _FOUR, jointly(_PALETTE), ct.target.iOS18)
+_EIGHT = optimize.OpLinearQuantizerConfig(mode="linear_symmetric", dtype="int8", weight_threshold=0)
+compressed("blocks_sparse", _EIGHT, jointly(_LINEAR), ct.target.iOS18)

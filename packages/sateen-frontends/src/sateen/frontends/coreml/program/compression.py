@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis
-from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.program.node import Converter, OperationNode
 from sateen.frontends.coreml.program.values import unpacked
 from sateen.graph_ir.ir import Array
@@ -33,9 +32,18 @@ def _affine(node: OperationNode) -> Operand:
 
 
 def _blockwise(node: OperationNode) -> Operand:
+    return _scaled(node, _data(node, "data"))
+
+
+def _sparse_blockwise(node: OperationNode) -> Sequence[Operand]:
+    """As blockwise, of the elements where the mask has a 1; gives the mask and these elements (iOS 18)."""
+    mask = _data(node, "data_mask")
+    return mask, _scaled(node, _dense(_data(node, "nonzero_data"), mask))[mask != 0]
+
+
+def _scaled(node: OperationNode, data: Array) -> Array:
     """scale · (data - offset), with numbers for blocks of equal extent along each axis."""
-    data, scale = _data(node, "data"), _data(node, "scale")
-    shifted = data.astype(np.float32)
+    scale, shifted = _data(node, "scale"), data.astype(np.float32)
     if node.given("offset"):
         shifted = shifted - _of_blocks(_data(node, "offset"), data.shape, "offset").astype(np.float32)
     return (shifted * _of_blocks(scale, data.shape, "scale").astype(np.float32)).astype(scale.dtype)
@@ -63,19 +71,38 @@ def _look_up(node: OperationNode) -> Operand:
         if indices.size != -(-count * bits // 8):
             raise FrontendError(f"expected {-(-count * bits // 8)} bytes of indices, found {indices.size}")
         return np.ascontiguousarray(table[unpacked(indices, bits, count)].reshape(shape))
-    if table.ndim != indices.ndim + 2:
+    return _from_tables(node, indices)
+
+
+def _sparse_look_up(node: OperationNode) -> Sequence[Operand]:
+    """As a look-up in tables of blocks, of the indices where the mask has a 1; gives the mask and the elements."""
+    mask = _data(node, "indices_mask")
+    found = _from_tables(node, _dense(_data(node, "indices_nonzero_data"), mask))
+    for axis, (extent, whole) in enumerate(zip(mask.shape, found.shape, strict=True)):
+        mask = mask.repeat(whole // extent, axis) if whole != extent else mask
+    return mask, found[mask != 0]
+
+
+def _from_tables(node: OperationNode, indices: Array) -> Array:
+    """table[index], of tables of blocks; vectors of a table lie along `vector_axis`."""
+    table = _data(node, "lut")
+    if table.ndim != indices.ndim + 2 or not indices.ndim:
         raise FrontendError(f"expected a table of {indices.ndim + 2} dimensions, found {list(table.shape)}")
-    if table.shape[-1] != 1:
-        raise UnsupportedError("tables of vectors are not supported", "palettize the weights by single numbers")
-    if indices.size and int(indices.max()) >= table.shape[-2]:
-        raise FrontendError(f"expected indices below {table.shape[-2]}, found {int(indices.max())}")
+    *_, count, width = table.shape
+    if indices.size and int(indices.max()) >= count:
+        raise FrontendError(f"expected indices below {count}, found {int(indices.max())}")
+    if not 0 < indices.size * width < MOST_ELEMENTS:
+        raise FrontendError(f"expected 1 to {MOST_ELEMENTS} elements, found {indices.size} vectors of {width}")
     blocks = np.arange(int(np.prod(table.shape[:-2]))).reshape(table.shape[:-2])
     which = _of_blocks(blocks, indices.shape, "table")
-    return np.ascontiguousarray(table.reshape(-1, table.shape[-2])[which, indices])
+    found = table.reshape(-1, count, width)[which, indices]
+    axis = normal_axis(node.integer("vector_axis"), indices.ndim) if width > 1 else 0
+    shape = [extent * (width if d == axis else 1) for d, extent in enumerate(indices.shape)]
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis + 1).reshape(shape))
 
 
 def _sparse(node: OperationNode) -> Operand:
-    """The elements where the mask has a 1, in order, and 0 elsewhere. The mask is packed, or has the shape (iOS 18)."""
+    """The mask is packed, or has the shape (iOS 18)."""
     data, mask = _data(node, "nonzero_data"), _data(node, "mask")
     if node.given("shape"):
         shape = _shape(node)
@@ -83,6 +110,11 @@ def _sparse(node: OperationNode) -> Operand:
         if mask.size != -(-count // 8):
             raise FrontendError(f"expected {-(-count // 8)} bytes of mask, found {mask.size}")
         mask = unpacked(mask.astype(np.uint8), 1, count).reshape(shape)
+    return _dense(data, mask)
+
+
+def _dense(data: Array, mask: Array) -> Array:
+    """The elements in their order where the mask has a 1, and 0 elsewhere."""
     result = np.zeros(mask.shape, data.dtype)
     if int(np.count_nonzero(mask)) != data.size:
         raise FrontendError(f"expected {int(np.count_nonzero(mask))} elements for the mask, found {data.size}")
@@ -111,5 +143,7 @@ COMPRESSION: Mapping[str, Converter] = {
     "constexpr_blockwise_shift_scale": _blockwise,
     "constexpr_cast": _cast,
     "constexpr_lut_to_dense": _look_up,
+    "constexpr_lut_to_sparse": _sparse_look_up,
+    "constexpr_sparse_blockwise_shift_scale": _sparse_blockwise,
     "constexpr_sparse_to_dense": _sparse,
 }
