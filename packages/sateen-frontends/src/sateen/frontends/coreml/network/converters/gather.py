@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.sequences import reversed_sequences
 from sateen.frontends.coreml.network.node import Converter, LayerNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
@@ -125,18 +126,9 @@ def _one_hot(node: LayerNode) -> Operand:
 
 
 def _reverse_sequences(node: LayerNode) -> Operand:
-    """The first elements along an axis in reverse, as many as the second input says for each element of the batch."""
     given, rank = node.parameters, node.rank(0)
-    batch, axis = normal_axis(given.batchAxis, rank), normal_axis(given.sequenceAxis, rank)
-    shape = node.static_shape(0)
-    if batch == axis or node.shape(1) != (shape[batch],):
-        raise FrontendError(f"expected lengths of the {shape[batch]} sequences, found {node.operand_text(1)}")
-    places = node.positions(shape[axis], trailing=rank - 1 - axis)
-    lengths = node.step(ops.Reshape(tuple(shape[d] if d == batch else 1 for d in range(rank))), node.indices(1))
-    last = node.step(ops.Subtract(), lengths, node.parameter(np.ones((), np.int64), "one"))
-    turned = node.step(ops.Subtract(), last, places)
-    chosen = node.step(ops.Where(), node.step(ops.Less(), places, lengths), turned, places)
-    return node.result(ops.GatherElements(axis=axis), node.value(0), node.step(ops.BroadcastTo(shape), chosen))
+    time, batch = normal_axis(given.sequenceAxis, rank), normal_axis(given.batchAxis, rank)
+    return reversed_sequences(node, node.value(0), node.indices(1), time, batch)
 
 
 GATHER: Mapping[str, Converter] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
+from sateen.frontends.core.slices import turned
 from sateen.frontends.coreml.network.converters.windows import border
 from sateen.frontends.coreml.network.node import CHANNEL, HEIGHT, WIDTH, Converter, LayerNode
 from sateen.frontends.coreml.shapes import resolved, windows_along
@@ -116,7 +117,8 @@ def _reverse(node: LayerNode) -> Operand:
     flags = tuple(node.parameters.reverseDim)
     if len(flags) != node.rank(0):
         raise FrontendError(f"expected {node.rank(0)} flags, one per axis, found {len(flags)}")
-    return node.result(resolved(node, [slice(None, None, -1 if flag else 1) for flag in flags]), node.value(0))
+    axes = [axis for axis, is_reversed in enumerate(flags) if is_reversed]
+    return node.result(turned(node.shape(0), axes), node.value(0))
 
 
 SLICES: Mapping[str, Converter] = {

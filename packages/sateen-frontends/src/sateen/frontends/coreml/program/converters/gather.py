@@ -8,6 +8,7 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.sequences import reversed_sequences
 from sateen.frontends.coreml.program.node import Converter, OperationNode, defaulting
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
@@ -108,20 +109,9 @@ def _number(node: OperationNode, name: str, otherwise: int) -> Value:
 
 
 def _reverse_sequence(node: OperationNode) -> Operand:
-    """The first elements along an axis in reverse, as many as `lengths` says for each element of the batch."""
     x, lengths = node.take("x"), node.take("lengths")
-    rank = x.type.rank
-    axis, batch = node.axis(rank, "seq_axis"), node.axis(rank, "batch_axis")
-    shape = node.static_shape(node.at("x"))
-    if axis == batch or lengths.type.shape != (shape[batch],):
-        raise FrontendError(f"expected lengths of the {shape[batch]} sequences, found {lengths.type}")
-    places = node.positions(shape[axis], trailing=rank - 1 - axis)
-    sizes = tuple(extent if d == batch else 1 for d, extent in enumerate(shape))
-    wide = node.step(ops.Reshape(sizes), node.step(ops.Cast(INDEX), lengths))
-    last = node.step(ops.Subtract(), wide, node.parameter(np.ones((), np.int64), "one"))
-    turned = node.step(ops.Subtract(), last, places)
-    chosen = node.step(ops.Where(), node.step(ops.Less(), places, wide), turned, places)
-    return node.result(ops.GatherElements(axis=axis), x, node.step(ops.BroadcastTo(shape), chosen))
+    time, batch = node.axis(x.type.rank, "seq_axis"), node.axis(x.type.rank, "batch_axis")
+    return reversed_sequences(node, x, lengths, time, batch)
 
 
 GATHER: Mapping[str, Converter] = {

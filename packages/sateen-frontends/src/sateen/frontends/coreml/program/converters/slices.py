@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, require_few, static_extents
+from sateen.frontends.core.slices import turned
 from sateen.frontends.coreml.program.node import Converter, OperationNode, defaulting
 from sateen.frontends.coreml.shapes import resolved, windows_along
 from sateen.graph_ir import ops
@@ -101,9 +102,7 @@ def _crop(node: OperationNode) -> Operand:
 
 def _reverse(node: OperationNode) -> Operand:
     x = node.take("x")
-    axes = node.axes("axes", x.type.rank)
-    parts = [slice(None, None, -1) if axis in axes else slice(None) for axis in range(x.type.rank)]
-    return node.result(resolved(node, parts, node.at("x")), x)
+    return node.result(turned(x.type.shape, node.axes("axes", x.type.rank)), x)
 
 
 def _sliding_windows(node: OperationNode) -> Operand:
