@@ -15,6 +15,8 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
@@ -22,7 +24,7 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from tensorflow.lite.python.convert_phase import ConverterError
-from written import WRITTEN, Input, Written
+from written import WRITTEN, Input
 
 Array = np.ndarray
 PICTURE = Input((2, 7, 9, 4))
@@ -376,6 +378,38 @@ CASES: dict[str, Case] = {
     "hybrid_conv": conv((3, 3, 4, 64), quantised="dynamic", judged={"tolerance": 2e-2}),
 }
 
+
+class Trained(tf.Module):
+    """A layer that is trained on the device: `train` assigns its variables, `infer` reads them."""
+
+    judged: ClassVar = {}
+    by_reference = False
+    inputs = (Input((2, 4)),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.bias = tf.Variable(weights(4, 3)), tf.Variable(weights(3))
+
+    @tf.function(input_signature=[tf.TensorSpec((2, 4), name="x")])
+    def infer(self, x):
+        return {"y": tf.nn.relu(x @ self.weight + self.bias)}
+
+    @tf.function(input_signature=[tf.TensorSpec((2, 4), name="x"), tf.TensorSpec((2, 3), name="wanted")])
+    def train(self, x, wanted):
+        error = x @ self.weight + self.bias - wanted
+        self.weight.assign_sub(0.1 * tf.matmul(x, error, transpose_a=True))
+        self.bias.assign_sub(0.1 * tf.reduce_sum(error, 0))
+        return {"error": tf.reduce_sum(error)}
+
+    def versions(self) -> Iterable[bytes]:
+        with TemporaryDirectory() as folder:
+            signatures = {"infer": self.infer, "train": self.train}
+            tf.saved_model.save(self, folder, {name: f.get_concrete_function() for name, f in signatures.items()})
+            converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+            converter.experimental_enable_resource_variables = True
+            return [converter.convert()]
+
+
 QUANTISED: dict[str, Case] = {
     "conv": conv((3, 3, 4, 5)),
     "conv_stride": conv((3, 3, 4, 5), 2, "VALID"),
@@ -519,11 +553,11 @@ def main() -> None:
             steps = 2 if name in BY_TABLE and kind == "int16" else 1
             cases[f"{kind}_{name}"] = replace(QUANTISED[name], quantised=kind, judged={"steps": steps})
     failed = []
-    for name, case in [*cases.items(), *WRITTEN.items()]:
+    for name, case in [*cases.items(), *WRITTEN.items(), ("variables_that_are_read", Trained())]:
         if only not in name:
             continue
         try:
-            models = case.versions() if isinstance(case, Written) else [converted(name, case)]
+            models = [converted(name, case)] if isinstance(case, Case) else case.versions()
             by_reference = case.by_reference and "steps" in case.judged  # it lacks some operators of floats
             save_first(folder / name, models, data_of(name, case.inputs), case.judged, by_reference)
         except (RuntimeError, ValueError, tf.errors.OpError, ConverterError) as error:

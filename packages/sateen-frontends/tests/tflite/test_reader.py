@@ -132,6 +132,43 @@ def test_sparse_constants_with_other_places_are_refused(model, indices, inner, t
         from_tflite(model.bytes())
 
 
+def _variable(model, value):
+    """y = x + v, where CALL_ONCE assigns the variable v its first value."""
+    x, v, read, y = (model.tensor(name, (2,)) for name in ("x", "v", "read", "y"))
+    model.tensors[v]["type"] = "RESOURCE"
+    first = model.network()
+    handle = first.tensor("handle", (), "RESOURCE")
+    first.node("VAR_HANDLE", [], [handle], shared_name="v")
+    first.node("ASSIGN_VARIABLE", [handle, first.constant("value", value)], [])
+    model.node("CALL_ONCE", [], [], init_subgraph_index=1)
+    model.node("VAR_HANDLE", [], [v], shared_name="v")
+    model.node("READ_VARIABLE", [v], [read])
+    model.node("ADD", [x, read], [y], activation="NONE")
+    model.inputs, model.outputs = [x], [y]
+    return model
+
+
+def test_a_variable_that_is_only_read_has_its_first_value(model, run):
+    found = run(_variable(model, np.array([1, 2], np.float32)), x=np.ones(2, np.float32))
+    np.testing.assert_array_equal(found["y"], [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        (lambda m: m.node("ASSIGN_VARIABLE", [1, 3], []), "ASSIGN_VARIABLE"),
+        (lambda m: m.networks[0].operators[0]["builtin_options"][1].update(shared_name="w"), "READ_VARIABLE"),
+        (lambda m: m.operators[0]["builtin_options"][1].update(init_subgraph_index=9), "READ_VARIABLE"),
+        (lambda m: m.tensors[2].update(shape=[3]), "READ_VARIABLE"),
+    ],
+)
+def test_a_variable_that_changes_or_has_no_first_value_is_a_gap(model, damage, text):
+    _variable(model, np.array([1, 2], np.float32))
+    damage(model)
+    gaps = {gap.operator: gap.reason for gap in check(model.bytes()).gaps}
+    assert gaps[text] == "it reads or writes a state that outlives a run"
+
+
 def test_all_gaps_are_reported_at_once(doubled):
     y, z = doubled.tensors[1], doubled.tensors[2]
     assert (y["name"], z["name"]) == ("y", "net/z:0")

@@ -17,6 +17,7 @@ from sateen.frontends.tflite.model import DTYPES, Network, Operation, Tensor, da
 from sateen.frontends.tflite.operators import BUILTINS, CUSTOM, OPTIONS_OF, PLACEHOLDER
 from sateen.frontends.tflite.schema import MODEL
 from sateen.frontends.tflite.tensors import read_tensor
+from sateen.frontends.tflite.variables import with_first_values
 from sateen.runtime.errors import FrontendError, printable
 from sateen.runtime.signature import LONGEST_NAME
 
@@ -76,7 +77,7 @@ class _Loading:
         networks = [self._network(table, index) for index, table in enumerate(tables)]
         _check_arguments(networks[0])
         _check_bodies(networks, self.limits)
-        return networks
+        return [with_first_values(networks[0], networks), *networks[1:]]
 
     def _buffer(self, table: Table, index: int) -> memoryview | None:
         """The data of a buffer, within the tables or behind them; None if it has none."""

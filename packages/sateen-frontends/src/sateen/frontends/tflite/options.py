@@ -85,10 +85,12 @@ OPTIONS: Mapping[int, Kind] = {
     94: kind("DepthToSpaceOptions", block_size=_INT),
     101: kind("BatchMatMulOptions", adj_x=Flag(), adj_y=Flag()),
     102: kind("CumsumOptions", exclusive=Flag(), reverse=Flag()),
+    103: kind("CallOnceOptions", init_subgraph_index=_INT),
     106: kind(
         "Conv3DOptions", padding=_PADDING, stride_d=_INT, stride_w=_INT, stride_h=_INT, activation=_ACTIVATION,
         dilation_d=_ONE, dilation_w=_ONE, dilation_h=_ONE,
     ),
+    111: kind("VarHandleOptions", container=Text(), shared_name=Text()),
     115: kind("BucketizeOptions", boundaries=Numbers("f")),
     116: kind("GeluOptions", approximate=Flag()),
 }  # fmt: skip
