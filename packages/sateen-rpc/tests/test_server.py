@@ -65,16 +65,16 @@ def test_a_session_runs_functions_and_holds_arrays(connect, server, library):
         session.files.put("a", b"abc")
         assert session.files.get("a") == b"abc"
         assert "sateen-rpc" in session.info()["versions"]
-        assert len(server.sessions()) == 1
+        assert len(server.holders()) == 1
         assert repr(session).startswith("RemoteSession(127.0.0.1:")
-    eventually(lambda: not server.sessions())
+    eventually(lambda: not server.holders())
 
 
 def test_one_after_the_other_and_never_two(connect, server):
     in_use = r"the device is in use, held by .*@.* \(key [0-9a-f]{16}\) for \d+ s"
     with connect(), pytest.raises(SessionRefusedError, match=in_use):
         connect()
-    eventually(lambda: not server.sessions())
+    eventually(lambda: not server.holders())
     with connect() as session:
         session.info()
 
@@ -86,7 +86,7 @@ def test_a_crash_ends_the_session_and_the_server_is_free(connect, server, librar
             module["crash"]()
         with pytest.raises(SessionError, match="expected an open session, found one that has ended: crash"):
             session.info()
-    eventually(lambda: not server.sessions())
+    eventually(lambda: not server.holders())
     with connect() as session:
         session.info()
 
@@ -96,7 +96,7 @@ def test_a_loop_ends_at_the_client_s_limit(connect, server, library):
         module = session.load(library)
         with pytest.raises(SessionTimeoutError, match=r"spin: expected it to end within 1 s, it did not"):
             module["spin"]()
-    eventually(lambda: not server.sessions())
+    eventually(lambda: not server.holders())
 
 
 def test_too_much_memory_ends_the_session(tmp_path, key, library):
@@ -136,9 +136,9 @@ sys.stdin.read()
 """
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
         assert client.stdout.readline() == b"there\n"
-        assert len(server.sessions()) == 1
+        assert len(server.holders()) == 1
         client.kill()
-        eventually(lambda: not server.sessions())
+        eventually(lambda: not server.holders())
 
 
 def test_a_client_that_stands_still_frees_the_device_after_its_lease(server, key):
@@ -152,7 +152,7 @@ input()
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
         assert client.stdout.readline() == b"there\n"
         client.send_signal(signal.SIGSTOP)
-        eventually(lambda: not server.sessions())
+        eventually(lambda: not server.holders())
         client.kill()
 
 
@@ -161,7 +161,7 @@ def test_nothing_is_left_of_a_session(connect, server, library):
     with connect() as session:
         session.load(library)
         (folder,) = set(Path("/tmp").glob("sateen-session-*")) - folders
-    eventually(lambda: not server.sessions() and not folder.exists())
+    eventually(lambda: not server.holders() and not folder.exists())
     assert not children_named("sateen.rpc.child")
 
 
@@ -174,7 +174,7 @@ def children_named(name):
 def test_content_is_sent_once_to_a_server(connect, server, library, tmp_path):
     with connect() as session:
         session.load(library)
-    eventually(lambda: not server.sessions())
+    eventually(lambda: not server.holders())
     assert len([*(tmp_path / "store").iterdir()]) == 1
     with connect() as session:
         sent = session._connection.sent
@@ -219,8 +219,12 @@ def test_wrong_requests_of_those_who_know_the_key_are_told(server, key):
     for header, message in (
         ({"op": "x"}, "expected a request to claim or to attach, found 'x'"),
         ({}, "expected a request to claim or to attach, found None"),
-        ({"op": "claim"}, "claim: expected the fields holder, op, seconds, found op"),
-        ({"op": "claim", "holder": "a", "seconds": -1.0}, "expected a positive limit of seconds"),
+        ({"op": "claim"}, "claim: expected the fields holder, op, seconds, token, found op"),
+        ({"op": "claim", "holder": "a", "seconds": -1.0, "token": ""}, "expected a positive limit of seconds"),
+        (
+            {"op": "claim", "holder": "a", "seconds": 1.0, "token": "x"},
+            "expected the token of a reservation",
+        ),
         ({"op": "attach", "session": "x"}, "expected the token of a session that waits, found another"),
     ):
         with socket.create_connection(server.address) as connection:

@@ -3,20 +3,27 @@
 from sateen.rpc.handshake import accept, greet
 from sateen.rpc.keys import Key, read_key, write_key
 from sateen.rpc.limits import SessionLimits
+from sateen.rpc.registration import Registration
 from sateen.rpc.remote_session import RemoteSession
 from sateen.rpc.server import Server
+from sateen.rpc.tracked import query, tracked_session
+from sateen.rpc.tracker import Tracker
 from sateen.rpc.version import __version__
 from sateen.rpc.wire import Channel
 
 __all__ = [
     "Channel",
     "Key",
+    "Registration",
     "RemoteSession",
     "Server",
     "SessionLimits",
+    "Tracker",
     "__version__",
     "accept",
     "greet",
+    "query",
     "read_key",
+    "tracked_session",
     "write_key",
 ]

@@ -35,21 +35,21 @@ _TOLD = {
 
 
 class RemoteSession(ConnectedSession):
-    """A session of the server at `host` and `port`, which knows `key`.
+    """A session of the server at `host` and `port`, which knows `key`; `token` is that of a tracker.
 
     Raises SessionLostError if no server is there, SessionRefusedError if it does not know the key or is in use,
     SessionVersionError for another version.
     """
 
-    def __init__(self, host: str, port: int, key: Key, *, seconds: float = 60.0) -> None:
+    def __init__(self, host: str, port: int, key: Key, *, seconds: float = 60.0, token: str = "") -> None:
         if not seconds > 0:
             raise ArgumentError(f"expected a positive limit of a session, found seconds={seconds}")
         place = f"{host}:{port}"
-        self._control = _connected(host, port, key)
+        self._control = connected(host, port, key)
         try:
-            self._control.send({"op": "claim", "holder": _holder(), "seconds": seconds})
-            granted = _answer(self._control)
-            connection = _connected(host, port, key)
+            self._control.send({"op": "claim", "holder": holder_here(), "seconds": seconds, "token": token})
+            granted = answer_of(self._control)
+            connection = connected(host, port, key)
         except BaseException:
             self._control.close()
             raise
@@ -101,7 +101,8 @@ def _beat(control: Channel, pause: float, finish: finalize[..., object]) -> None
         waiting.wait(pause)
 
 
-def _connected(host: str, port: int, key: Key) -> Channel:
+def connected(host: str, port: int, key: Key) -> Channel:
+    """A channel to a server or tracker. Raises SessionLostError if nobody is there, and the errors of `greet`."""
     try:
         connection = socket.create_connection((host, port), CONNECT_SECONDS)
     except OSError as error:
@@ -113,9 +114,10 @@ def _connected(host: str, port: int, key: Key) -> Channel:
         raise
 
 
-def _answer(channel: Channel) -> Header:
+def answer_of(channel: Channel, seconds: float = CONNECT_SECONDS) -> Header:
+    """The answer to a request. Raises the error that it tells, SessionLostError if none comes."""
     try:
-        message = channel.receive(monotonic() + CONNECT_SECONDS)
+        message = channel.receive(monotonic() + seconds)
     except TimeoutError:
         raise SessionLostError("expected an answer of the server, none came") from None
     if message is None:
@@ -134,7 +136,8 @@ def _close(control: Channel, connection: Channel) -> None:
     connection.close()
 
 
-def _holder() -> str:
+def holder_here() -> str:
+    """Who this is, for those who ask who holds a device."""
     try:
         return f"{getpass.getuser()}@{socket.gethostname()}"
     except (KeyError, OSError):

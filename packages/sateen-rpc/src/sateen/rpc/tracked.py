@@ -1,0 +1,36 @@
+"""The client's side of a tracker: sessions by the names of devices, and who holds what."""
+
+from __future__ import annotations
+
+from sateen.rpc.keys import Key
+from sateen.rpc.remote_session import CONNECT_SECONDS, RemoteSession, answer_of, connected, holder_here
+from sateen.runtime.framing import Header
+
+
+def tracked_session(
+    host: str, port: int, key: Key, name: str, *, priority: int = 0, wait: float = 600.0, seconds: float = 60.0
+) -> RemoteSession:
+    """A session of a device of that name, which the tracker at `host` and `port` knows.
+
+    Waits for at most `wait` seconds for a free one; of those who wait, who has the highest `priority`, and then who
+    asked first, is next. Raises SessionRefusedError if none becomes free, and the errors of `RemoteSession`.
+    """
+    tracker = connected(host, port, key)
+    try:
+        asked = {"op": "ask", "name": name, "priority": priority, "holder": holder_here(), "seconds": wait}
+        tracker.send(asked)
+        granted = answer_of(tracker, wait + CONNECT_SECONDS)
+    finally:
+        tracker.close()
+    return RemoteSession(granted["host"], granted["port"], key, seconds=seconds, token=granted["token"])
+
+
+def query(host: str, port: int, key: Key) -> Header:
+    """What a tracker knows: `devices` with name, address, state, holders, for how many `seconds`, and how long they
+    were `silent`; `waiting` clients with name, holder, priority and seconds, the next one first."""
+    tracker = connected(host, port, key)
+    try:
+        tracker.send({"op": "query"})
+        return answer_of(tracker)
+    finally:
+        tracker.close()

@@ -1,0 +1,195 @@
+"""Trackers: who is sent where, and what becomes of those who fail."""
+
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from sateen.rpc import (
+    Key,
+    Registration,
+    RemoteSession,
+    Server,
+    SessionLimits,
+    Tracker,
+    greet,
+    query,
+    registration,
+    tracked_session,
+    tracker,
+)
+from sateen.rpc import server as served_by
+from sateen.runtime import SessionLostError, SessionRefusedError
+
+LIMITS = SessionLimits(lease_seconds=2.0)
+
+
+def eventually(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+def track(stack, key):
+    """Opens a tracker, at a port if one is given."""
+
+    def open_(port=0):
+        opened = stack.enter_context(Tracker("127.0.0.1", port, [key]))
+        threading.Thread(target=opened.serve, daemon=True).start()
+        return opened
+
+    return open_
+
+
+@pytest.fixture
+def device(stack, key, tmp_path):
+    """Opens a server that registers at a tracker."""
+
+    def open_(at, name="pi"):
+        server = stack.enter_context(Server("127.0.0.1", 0, [key], tmp_path / "store", LIMITS))
+        threading.Thread(target=server.serve, daemon=True).start()
+        registered = Registration(server, name, at.address, key)
+        stack.callback(registered.close)
+        return server
+
+    return open_
+
+
+def names_of(at, key):
+    return sorted((d["name"], d["state"]) for d in query(*at.address, key)["devices"])
+
+
+def test_a_client_is_sent_to_a_free_device(track, device, key):
+    at = track()
+    server = device(at)
+    eventually(lambda: names_of(at, key) == [("pi", "free")])
+    with tracked_session(*at.address, key, "pi") as session:
+        assert session.info()["processors"] >= 1
+        eventually(lambda: names_of(at, key) == [("pi", "held")])
+        (told,) = query(*at.address, key)["devices"]
+        assert told["address"] == "{}:{}".format(*server.address)
+        assert "@" in told["holders"][0]
+    eventually(lambda: names_of(at, key) == [("pi", "free")])
+
+
+def test_who_asks_first_is_next_within_a_priority(track, device, key):
+    at = track()
+    device(at)
+    eventually(lambda: names_of(at, key) == [("pi", "free")])
+    order = []
+
+    def ask(priority, mark):
+        with tracked_session(*at.address, key, "pi", priority=priority):
+            order.append(mark)
+
+    with ThreadPoolExecutor(3) as threads, tracked_session(*at.address, key, "pi"):
+        for number, (priority, mark) in enumerate([(0, "first"), (0, "second"), (5, "urgent")], 1):
+            threads.submit(ask, priority, mark)
+            eventually(lambda n=number: len(query(*at.address, key)["waiting"]) == n)
+        assert [w["priority"] for w in query(*at.address, key)["waiting"]] == [5, 0, 0]
+    assert order == ["urgent", "first", "second"]
+
+
+def test_clients_share_devices_of_a_name(track, device, key):
+    at = track()
+    for name in ("pi", "pi", "phone"):
+        device(at, name)
+    eventually(lambda: len(names_of(at, key)) == 3)
+    places = []
+
+    def ask():
+        with tracked_session(*at.address, key, "pi") as session:
+            places.append(repr(session).split(",")[0])
+            time.sleep(0.2)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda _: ask(), range(6)))
+    assert len(places) == 6
+    assert len(set(places)) == 2
+
+
+def test_without_a_free_device_the_wait_ends(track, device, key):
+    at = track()
+    device(at)
+    with pytest.raises(SessionRefusedError, match=r"expected a device 'phone' within 0\.3 s, found"):
+        tracked_session(*at.address, key, "phone", wait=0.3)
+    with (
+        tracked_session(*at.address, key, "pi"),
+        pytest.raises(SessionRefusedError, match=r"a free device 'pi' within 0\.3 s, all 1 are held: .*@.* \(key"),
+    ):
+        tracked_session(*at.address, key, "pi", wait=0.3)
+
+
+def test_a_client_that_gives_up_leaves_the_queue(track, key):
+    at = track()
+    with socket.create_connection(at.address) as connection:
+        channel = greet(connection, key)
+        channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "seconds": 600.0})
+        eventually(lambda: len(query(*at.address, key)["waiting"]) == 1)
+    eventually(lambda: not query(*at.address, key)["waiting"])
+
+
+def test_a_device_that_goes_is_forgotten_and_its_clients_go_elsewhere(track, device, key):
+    at = track()
+    server = device(at)
+    eventually(lambda: names_of(at, key) == [("pi", "free")])
+    server.close()
+    eventually(lambda: names_of(at, key) != [("pi", "free")])
+    device(at)
+    with tracked_session(*at.address, key, "pi") as session:
+        session.info()
+
+
+def test_sessions_and_devices_outlive_a_tracker(track, device, key, monkeypatch):
+    monkeypatch.setattr(registration, "LONGEST_PAUSE", 0.2)
+    at = track()
+    device(at)
+    with tracked_session(*at.address, key, "pi") as session:
+        port = at.address[1]
+        at.close()
+        session.info()
+        again = track(port)
+        eventually(lambda: names_of(again, key) == [("pi", "held")])
+    eventually(lambda: names_of(again, key) == [("pi", "free")])
+
+
+def test_a_silent_device_is_forgotten(track, key, monkeypatch):
+    monkeypatch.setattr(tracker, "SILENCE_SECONDS", 0.3)
+    at = track()
+    with socket.create_connection(at.address) as connection:
+        channel = greet(connection, key)
+        channel.send({"op": "register", "name": "pi", "host": "127.0.0.1", "port": 9})
+        eventually(lambda: names_of(at, key) == [("pi", "held")])
+        eventually(lambda: names_of(at, key) == [])
+
+
+def test_a_reservation_lapses(track, device, key, monkeypatch):
+    monkeypatch.setattr(served_by, "RESERVED_SECONDS", 0.3)
+    at = track()
+    served = device(at)
+    assert served.reserve("token", "somebody")
+    with pytest.raises(SessionRefusedError, match="held by somebody"):
+        RemoteSession(*served.address, key)
+    time.sleep(0.4)
+    with RemoteSession(*served.address, key) as session:
+        session.info()
+
+
+def test_a_wrong_key_and_wrong_requests_are_told(track, key):
+    at = track()
+    with pytest.raises(SessionRefusedError, match="does not know this key"):
+        query(*at.address, Key.new())
+    at.close()
+    with pytest.raises(SessionLostError, match="expected a server of sateen-rpc"):
+        query(*at.address, key)
