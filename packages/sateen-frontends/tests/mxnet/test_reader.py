@@ -60,6 +60,20 @@ def test_a_symbol_with_weights_needs_its_arrays(symbol, tmp_path):
         frontends.load(tmp_path / "net-symbol.json", shapes=SHAPES)
 
 
+def test_parameters_that_are_joined_are_weights(symbol_of, tmp_path):
+    nodes = [
+        ("null", "data", (), {}),
+        ("null", "state", (), {}),
+        ("null", "l0_weight", (), {}),
+        ("Reshape", "row", (2,), {"shape": "(-1,)"}),
+        ("_rnn_param_concat", "all", (3,), {"num_args": "1", "dim": "0"}),
+        ("RNN", "rnn", (0, 4, 1), {"state_size": "2", "num_layers": "1", "mode": "rnn_tanh"}),
+    ]
+    (tmp_path / "net-symbol.json").write_bytes(symbol_of(nodes, [(5, 0)]))
+    with pytest.raises(FrontendError, match=r"expected arrays of MXNet \(.params\) beside it"):
+        frontends.load(tmp_path / "net-symbol.json")
+
+
 def test_a_wrong_pair_names_the_layer(symbol, arrays_of):
     with pytest.raises(FrontendError) as caught:
         frontends.load(symbol, arrays_of({"other": np.zeros(1, np.float32)}), shapes=SHAPES)

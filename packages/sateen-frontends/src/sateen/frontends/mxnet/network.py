@@ -18,6 +18,8 @@ MOST_ARGUMENTS = 250
 """The most inputs and outputs of a network."""
 _MOST_VALUES = 1 << 20
 """The most outputs of all nodes together."""
+_JOIN = "_rnn_param_concat"
+"""What Gluon makes one vector with of the parameters of a recurrent layer."""
 _VERSION_OF_STATES = 900
 """Files before this version leave out auxiliary states, which were no inputs of their operators then."""
 
@@ -82,11 +84,19 @@ def _attributes(node: SymbolNode, version: int) -> Mapping[str, str]:
 def _weights(
     nodes: Sequence[NetworkNode], variables: Mapping[str, object], operators: Mapping[str, OperatorDescription]
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    for node in nodes:
+    """Also the variables that Gluon joins to the parameters of a recurrent layer, each reshaped before."""
+    found: dict[str, tuple[str, str]] = {}
+    joined: set[str] = set()
+    for node in reversed(nodes):
         described = operators.get(node.operator)
         for argument, name in zip(described.arguments if described else (), node.inputs, strict=False):
-            if name in variables and described is not None and argument in described.trained:
-                yield name, (node.name, argument)
+            if described is not None and argument in described.trained:
+                found[name] = node.name, argument
+        whole = node.outputs[0]
+        if whole in found and (node.operator == _JOIN or (node.operator == "Reshape" and whole in joined)):
+            joined.update(node.inputs)
+            found.update((name, found[whole]) for name in node.inputs)
+    return ((name, found[name]) for name in variables if name in found)
 
 
 class _Names:
