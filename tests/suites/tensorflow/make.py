@@ -3,8 +3,8 @@
     python make.py FOLDER [--only TEXT]
 
 Each case of `GRAPHS` is a frozen graph of one operator or a few, each of `CONTROL` one with loops and choices as
-TensorFlow 1 has them, each of `MODULES` and `LAYERS` a SavedModel, each of `TRAINED` a graph with variables of
-TensorFlow 1.
+TensorFlow 1 has them, each of `MODULES` and `LAYERS` a SavedModel, each of `CUDNN` a graph of a layer for GPUs, each
+of `TRAINED` a graph with variables of TensorFlow 1.
 """
 
 from __future__ import annotations
