@@ -10,6 +10,7 @@ import pytest
 from sateen.frontends import check, from_coreml, load
 from sateen.frontends.core.refusals import BEGIN, END
 from sateen.frontends.coreml.program.compression import COMPRESSION
+from sateen.frontends.coreml.program.control_flow import CONTROL_FLOW
 from sateen.frontends.coreml.program.converters import CONVERTERS
 from sateen.frontends.coreml.schemas import coreml_pb2 as schema
 from sateen.runtime.errors import FrontendError
@@ -404,4 +405,6 @@ def test_the_page_names_each_operation_once():
     page = Path(__file__).parents[4].joinpath("docs/formats/coreml.md").read_text(encoding="utf-8")
     table = page.split("## Operations of ML programs")[1].split("##")[0]
     rows = [row.split(" | ")[0] for row in table.splitlines() if row.startswith("| `")]
-    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted({**CONVERTERS, **COMPRESSION})
+    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(
+        {**CONVERTERS, **COMPRESSION, **CONTROL_FLOW}
+    )

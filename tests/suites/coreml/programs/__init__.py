@@ -1,6 +1,7 @@
 """Cases of ML programs, a file per family."""
 
 from programs import (
+    control,
     detection,
     functions,
     normalization,
@@ -16,6 +17,6 @@ from programs import (
 )
 
 FAMILIES = (
-    detection, functions, normalization, places, products, recurrent, reductions, resizing,
+    control, detection, functions, normalization, places, products, recurrent, reductions, resizing,
     shapes, systems, weights, windows,
 )  # fmt: skip

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
+from sateen.frontends.core.bodies import Bodies
 from sateen.frontends.core.cut import part_of
-from sateen.frontends.core.importer import Conversion, Importer
+from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.place import Heading, Place
+from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report
 from sateen.frontends.coreml.loading import CoremlFile
 from sateen.frontends.coreml.steps import Step, Steps
@@ -84,7 +86,11 @@ class CoremlImporter(Importer[Step]):
         return Heading(node.name, node.operator, node.inputs, node.outputs)
 
     def conversion_of(self, node: Step, heading: Heading) -> Conversion:
-        return node.conversion()
+        return node.conversion() if node.control is None else partial(_opened, self, node.control)
 
     def declaration(self, name: str) -> Declaration | None:
         return self.declared.get(name)
+
+
+def _opened(importer: CoremlImporter, control: Callable[[Bodies[Step]], Results | None], call: Call) -> Results | None:
+    return control(Bodies(importer, call))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sateen.frontends.core.importer import Conversion
+from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.importer import Conversion, Results
 from sateen.frontends.core.inputs import Declaration
 
 
@@ -13,7 +14,8 @@ from sateen.frontends.core.inputs import Declaration
 class Step:
     """A layer, an operation, or what CoreML does at the borders of a network; `operator` is the format's term.
 
-    `conversion` gives its converter. It raises UnsupportedError if it can't be converted with any inputs.
+    `conversion` gives its converter. It raises UnsupportedError if it can't be converted with any inputs. `control`
+    reads the graphs within it, if it has any, and gives its results; None after a gap.
     """
 
     name: str
@@ -21,6 +23,7 @@ class Step:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     conversion: Callable[[], Conversion]
+    control: Callable[[Bodies[Step]], Results | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

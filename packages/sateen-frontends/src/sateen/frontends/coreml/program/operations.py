@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from sateen.frontends.core.bodies import Subgraph
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Results
 from sateen.frontends.core.inputs import Declaration
@@ -14,6 +15,7 @@ from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.loading import CoremlFile, Message
 from sateen.frontends.coreml.program.compression import COMPRESSION
+from sateen.frontends.coreml.program.control_flow import CONTROL_FLOW
 from sateen.frontends.coreml.program.converters import CONVERTERS
 from sateen.frontends.coreml.program.node import OperationNode, Slots
 from sateen.frontends.coreml.program.refusals import refusal_of
@@ -83,18 +85,13 @@ class _Reading:
     texts: dict[str, str] = field(default_factory=dict)
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
+    depth: int = 0
     names: set[str] = field(default_factory=set)
 
     def steps(self, block: Message, inputs: Sequence[Declaration]) -> Steps:
         operations = list(block.operations)
         self.names.update(declared.name for declared in inputs)
-        for operation in operations:
-            for output in operation.outputs:
-                if output.name in self.names:
-                    raise FrontendError(
-                        f"{_place(operation)}: expected a new name of its result, found {output.name!r}"
-                    )
-                self.names.add(output.name)
+        self._claim(operations)
         steps = [step for operation in operations for step in self._steps_of(operation)]
         written = {self._fresh(f"{state}.next"): state for state, held in self.states.items() if held != state}
         steps += [_copy("write_state", state, self.states[state], [name]) for name, state in written.items()]
@@ -108,6 +105,41 @@ class _Reading:
         outputs = [*(name for name in block.outputs if name in results), *written]
         labels = {name: classes for o in classifiers for name in _names(o)[1:2] if (classes := self._classes(o))}
         return Steps(list(inputs), ordered, outputs, self._declared(operations), labels, written)
+
+    def _claim(self, operations: Sequence[Message]) -> None:
+        """Take the names of results. Raises FrontendError for one that is taken."""
+        for operation in operations:
+            for output in operation.outputs:
+                if output.name in self.names:
+                    raise FrontendError(
+                        f"{_place(operation)}: expected a new name of its result, found {output.name!r}"
+                    )
+                self.names.add(output.name)
+
+    def _inner(self, block: Message, name: str) -> Subgraph[Step]:
+        """A block within an operation; its inputs are names of its own."""
+        operations, inputs = list(block.operations), tuple(given.name for given in block.inputs)
+        self.names.update(inputs)
+        self._claim(operations)
+        self.depth += 1
+        steps = [step for operation in operations for step in self._steps_of(operation)]
+        self.depth -= 1
+        ordered = in_order(steps, lambda s: s.inputs, lambda s: s.outputs, lambda s: f"operation {s.name!r}")
+        own = [*inputs, *(output for step in steps for output in step.outputs)]
+        used = dict.fromkeys([*(read for step in steps for read in step.inputs if read), *block.outputs])
+        reads = [read for read in used if read not in set(own)]
+        return Subgraph(name, inputs, tuple(block.outputs), ordered, own, reads, dict)
+
+    def _control_step(self, operation: Message, slots: Slots, inputs: Sequence[str]) -> Step:
+        """Its blocks read values around it, which are inputs of the step, too."""
+        if len(operation.blocks) != 2:
+            raise FrontendError(f"{_place(operation)}: expected two blocks, found {len(operation.blocks)}")
+        blocks = [self._inner(block, f"block {index}") for index, block in enumerate(operation.blocks)]
+        around = dict.fromkeys(read for block in blocks for read in block.reads)
+        control = partial(CONTROL_FLOW[operation.type], blocks, slots)
+        reads = (*inputs, *(read for read in around if read not in inputs))
+        conversion = partial(_conversion_of, operation.type, slots, {}, ())
+        return Step(_name_of(operation), operation.type, reads, tuple(_names(operation)), conversion, control)
 
     def _declared(self, operations: Sequence[Message]) -> list[Declaration]:
         found = []
@@ -154,6 +186,9 @@ class _Reading:
         if kind in ("read_state", "write_state"):
             yield from self._state_steps(operation, dict(zip(slots, inputs, strict=True)))
             return
+        if kind in CONTROL_FLOW:
+            yield self._control_step(operation, slots, inputs)
+            return
         dtypes = [None if (type_ := _type_of(output)) is None else type_.dtype for output in operation.outputs]
         conversion = partial(_conversion_of, kind, slots, texts, dtypes)
         yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), conversion)
@@ -161,6 +196,8 @@ class _Reading:
     def _state_steps(self, operation: Message, given: Mapping[str, str]) -> Iterator[Step]:
         """A state is read as what was written last, in the order of the file. Raises FrontendError for another one."""
         state = given.get("input")
+        if self.depth:
+            raise UnsupportedError(f"{_place(operation)}: state in branches and loops is not supported")
         if state not in self.states or (operation.type == "write_state" and "data" not in given):
             raise FrontendError(f"{_place(operation)}: expected a state and its data, found {sorted(given.values())}")
         if operation.type == "write_state":

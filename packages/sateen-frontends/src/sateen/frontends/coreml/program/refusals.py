@@ -12,10 +12,8 @@ from sateen.frontends.coreml.program.converters import CONVERTERS
 _RANDOM = ("its numbers are drawn at random, by a generator that the format does not define", "make them an input")
 _LIST = ("lists of tensors are not supported", END)
 _COUNT = ("how much it gives is known only at run time", END)
-_CONTROL = ("branches and loops are not supported", "trace the model, so that they are decided when it is converted")
 
 REFUSALS: Mapping[str, Refusal] = {
-    "cond": _CONTROL,
     "list_gather": _LIST,
     "list_length": _LIST,
     "list_read": _LIST,
@@ -27,7 +25,6 @@ REFUSALS: Mapping[str, Refusal] = {
     "random_categorical": _RANDOM,
     "random_normal": _RANDOM,
     "random_uniform": _RANDOM,
-    "while_loop": _CONTROL,
 }
 
 
