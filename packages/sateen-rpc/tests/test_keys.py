@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from sateen.rpc import Key, read_key, write_key
+from sateen.rpc import Key, add_key, read_key, read_keys
 from sateen.runtime import ArgumentError
 
 
 def test_a_key_is_read_as_it_was_written(tmp_path, key):
-    write_key(key, tmp_path / "folder" / "key")
+    add_key(key, tmp_path / "folder" / "key")
     assert read_key(tmp_path / "folder" / "key") == key
     assert os.stat(tmp_path / "folder" / "key").st_mode & 0o777 == 0o600
 
@@ -29,23 +29,26 @@ def test_derived_keys_are_those_of_rfc_5869():
 
 
 def test_a_file_that_others_can_read_is_refused(tmp_path, key):
-    write_key(key, tmp_path / "key")
+    add_key(key, tmp_path / "key")
     (tmp_path / "key").chmod(0o640)
-    with pytest.raises(ArgumentError, match="expected a key that only its owner may read, found mode 640"):
+    with pytest.raises(ArgumentError, match="expected keys that only their owner may read, found mode 640"):
         read_key(tmp_path / "key")
 
 
-def test_no_key_is_replaced(tmp_path, key):
-    write_key(key, tmp_path / "key")
-    with pytest.raises(ArgumentError, match="expected no file where a new key goes"):
-        write_key(Key.new(), tmp_path / "key")
+def test_a_file_may_have_several_keys(tmp_path, key):
+    other = Key.new()
+    add_key(key, tmp_path / "key")
+    add_key(other, tmp_path / "key")
+    assert read_keys(tmp_path / "key") == [key, other]
+    with pytest.raises(ArgumentError, match="expected one key, found 2"):
+        read_key(tmp_path / "key")
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff", b"sateen-key 00", b"sateen-key " + b"g" * 64, b"x" * 10_000])
 def test_other_files_are_no_keys(tmp_path, text):
     (tmp_path / "key").write_bytes(text)
     (tmp_path / "key").chmod(0o600)
-    with pytest.raises(ArgumentError, match="expected a key, as `sateen rpc"):
+    with pytest.raises(ArgumentError, match="expected keys, as `sateen rpc"):
         read_key(tmp_path / "key")
     with pytest.raises(ArgumentError, match="none: expected the file of a key: No such file"):
         read_key(tmp_path / "none")

@@ -1,8 +1,9 @@
 """Sessions on other machines: a server gives them, to clients that share a key with it."""
 
 from sateen.rpc.handshake import accept, greet
-from sateen.rpc.keys import Key, read_key, write_key
+from sateen.rpc.keys import Key, add_key, read_key, read_keys
 from sateen.rpc.limits import SessionLimits
+from sateen.rpc.pairing import await_pair, new_code, pair
 from sateen.rpc.registration import Registration
 from sateen.rpc.remote_session import RemoteSession
 from sateen.rpc.server import Server
@@ -21,9 +22,13 @@ __all__ = [
     "Tracker",
     "__version__",
     "accept",
+    "add_key",
+    "await_pair",
     "greet",
+    "new_code",
+    "pair",
     "query",
     "read_key",
+    "read_keys",
     "tracked_session",
-    "write_key",
 ]

@@ -15,8 +15,8 @@ from sateen.runtime.files import replacing
 
 KEY_BYTES = 32
 ID_BYTES = 8
-_TEXT = re.compile(r"sateen-key (?P<hex>[0-9a-f]{64})\n?")
-_MOST_TEXT = 100
+_TEXT = re.compile(r"sateen-key (?P<hex>[0-9a-f]{64})")
+_MOST_TEXT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,20 @@ def code_of(secret: bytes, *parts: bytes | memoryview) -> bytes:
     return code.digest()
 
 
-def write_key(key: Key, path: Path) -> None:
-    """Writes a key to a file of mode 0600. Raises ArgumentError if it exists, or can't be written."""
-    if path.exists():
-        raise ArgumentError(f"{path}: expected no file where a new key goes, found one; remove it first")
+def add_key(key: Key, path: Path) -> None:
+    """Writes a key to a file of mode 0600, behind those that it has. Raises ArgumentError if it can't be written."""
+    known = read_keys(path) if path.exists() else []
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with replacing(path) as file:
             os.fchmod(file.fileno(), 0o600)
-            file.write(f"sateen-key {key.secret.hex()}\n".encode())
+            file.write("".join(f"sateen-key {k.secret.hex()}\n" for k in (*known, key)).encode())
     except OSError as error:
         raise ArgumentError(f"{path}: expected a place to write a key to: {error.strerror}") from None
 
 
-def read_key(path: Path) -> Key:
-    """The key in a file. Raises ArgumentError if there is none, or if others may read the file."""
+def read_keys(path: Path) -> list[Key]:
+    """The keys in a file, one a line. Raises ArgumentError if there is none, or if others may read the file."""
     try:
         with path.open("rb") as file:
             mode, text = os.fstat(file.fileno()).st_mode, file.read(_MOST_TEXT + 1)
@@ -72,8 +71,16 @@ def read_key(path: Path) -> Key:
         raise ArgumentError(f"{path}: expected the file of a key: {error.strerror}") from None
     if os.name == "posix" and mode & 0o077:
         found = f"found mode {mode & 0o777:o}; chmod 600"
-        raise ArgumentError(f"{path}: expected a key that only its owner may read, {found}")
-    match = _TEXT.fullmatch(text.decode("utf-8", "replace"))
-    if match is None:
-        raise ArgumentError(f"{path}: expected a key, as `sateen rpc pair` writes it, found other text")
-    return Key(bytes.fromhex(match["hex"]))
+        raise ArgumentError(f"{path}: expected keys that only their owner may read, {found}")
+    matches = [_TEXT.fullmatch(line) for line in text.decode("utf-8", "replace").splitlines()]
+    if not matches or len(text) > _MOST_TEXT or not all(matches):
+        raise ArgumentError(f"{path}: expected keys, as `sateen rpc pair` writes them, found other text")
+    return [Key(bytes.fromhex(match["hex"])) for match in matches if match is not None]
+
+
+def read_key(path: Path) -> Key:
+    """The one key in a file. Raises ArgumentError as `read_keys`, and for several."""
+    keys = read_keys(path)
+    if len(keys) != 1:
+        raise ArgumentError(f"{path}: expected one key, found {len(keys)}")
+    return keys[0]

@@ -65,6 +65,11 @@ class Channel:
         return self._connection
 
     @property
+    def keys(self) -> tuple[bytes, bytes]:
+        """Those for sending and for receiving."""
+        return self._send_key, self._receive_key
+
+    @property
     def state(self) -> dict[str, str | int]:
         """What another process needs to go on with this end, besides its socket. It is secret."""
         keys = {"send_key": self._send_key.hex(), "receive_key": self._receive_key.hex()}

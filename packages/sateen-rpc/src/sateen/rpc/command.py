@@ -1,0 +1,162 @@
+"""The command of a device and of those who look after devices: `sateen-rpc`, or `sateen rpc`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sateen.rpc.keys import Key, add_key, read_key, read_keys
+from sateen.rpc.limits import SessionLimits
+from sateen.rpc.pairing import SECONDS, await_pair, new_code, pair
+from sateen.rpc.registration import Registration
+from sateen.rpc.server import Server
+from sateen.rpc.tracked import query
+from sateen.rpc.tracker import Tracker
+from sateen.rpc.version import __version__
+from sateen.runtime.errors import SateenError
+
+Address = tuple[str, int]
+
+
+def address(text: str) -> Address:
+    """HOST:PORT, or [ADDRESS]:PORT of IPv6."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"expected HOST:PORT, found {text!r}")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def main(arguments: Sequence[str] | None = None, program: str = "sateen-rpc") -> int:
+    """The exit status: 0, 1 for a fault of what was given or met, 2 for wrong usage."""
+    parsed = _parser(program).parse_args(arguments)
+    run: Callable[[argparse.Namespace], None] = parsed.run
+    try:
+        run(parsed)
+    except SateenError as error:
+        sys.stderr.write(f"{error.report()}\n")
+        return 1
+    return 0
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(program, description="Sessions on other machines.")
+    parser.add_argument("--version", action="version", version=f"sateen-rpc {__version__}")
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    def verb(name: str, run: Callable[[argparse.Namespace], None], words: str) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=words, description=words)
+        added.set_defaults(run=run)
+        added.add_argument("--key-file", type=Path, required=True, help="the file of the key")
+        return added
+
+    server = verb("server", _server, "Give sessions on this machine to who knows a key of the file.")
+    server.add_argument("--bind", type=address, default=("127.0.0.1", 9190), help="where to listen (127.0.0.1:9190)")
+    server.add_argument("--sessions", type=int, default=1, help="how many sessions at once (1)")
+    server.add_argument("--store", type=Path, default=Path.home() / ".cache" / "sateen" / "rpc", help="for uploads")
+    server.add_argument("--tracker", type=address, help="the tracker to register at")
+    server.add_argument("--name", help="the name to register under")
+    server.add_argument("--advertise", type=address, help="where clients reach this server, if not at --bind")
+    for field, kind, words in _LIMITS:
+        default = getattr(SessionLimits(), field)
+        server.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{words} ({default})")
+    tracker = verb("tracker", _tracker, "Bring clients and devices together.")
+    tracker.add_argument("--bind", type=address, default=("127.0.0.1", 9191), help="where to listen (127.0.0.1:9191)")
+    asked = verb("query", _query, "Show who holds which device, since when, and who waits.")
+    asked.add_argument("tracker", type=address, metavar="HOST:PORT")
+    paired = verb("pair", _pair, "Get a key: show a code here, or type the code that another machine shows.")
+    paired.add_argument("other", type=address, nargs="?", metavar="HOST:PORT", help="the machine that shows a code")
+    paired.add_argument("code", nargs="?", help="its code")
+    paired.add_argument("--bind", type=address, default=("127.0.0.1", 9190), help="where to wait for the other machine")
+    verb("key", _key, "Write a new key to the file, to copy it to other machines by other means.")
+    return parser
+
+
+_LIMITS = (
+    ("request_seconds", float, "how long a request may take"),
+    ("lease_seconds", float, "how long a session lives on without word from its client"),
+    ("memory_bytes", int, "how much a session may allocate; 0 for no limit"),
+    ("disk_bytes", int, "how much the files of a session may take"),
+    ("message_bytes", int, "the most bytes of a message"),
+    ("store_bytes", int, "the most bytes of kept uploads"),
+)
+
+
+def _server(given: argparse.Namespace) -> None:
+    limits = SessionLimits(**{field: getattr(given, field) for field, _, _ in _LIMITS})
+    keys = read_keys(given.key_file)
+    if (given.tracker is None) != (given.name is None):
+        raise SystemExit("sateen-rpc server: error: --tracker and --name belong together")
+    host, port = given.bind
+    with Server(host, port, keys, given.store, limits, given.sessions) as server:
+        _say(f"sessions at {_text(server.address)}")
+        registered = None
+        if given.tracker is not None:
+            registered = Registration(server, given.name, given.tracker, keys[0], given.advertise)
+        _until_stopped(server.serve, server.close)
+        if registered is not None:
+            registered.close()
+
+
+def _tracker(given: argparse.Namespace) -> None:
+    host, port = given.bind
+    with Tracker(host, port, read_keys(given.key_file)) as tracker:
+        _say(f"devices at {_text(tracker.address)}")
+        _until_stopped(tracker.serve, tracker.close)
+
+
+def _query(given: argparse.Namespace) -> None:
+    host, port = given.tracker
+    found = query(host, port, read_key(given.key_file))
+    rows = [("name", "address", "state", "held by", "since", "last heard")]
+    for d in sorted(found["devices"], key=lambda device: (device["name"], device["address"])):
+        holders = ", ".join(d["holders"])
+        rows.append((d["name"], d["address"], d["state"], holders, f"{d['seconds']:.0f} s", f"{d['silent']:.0f} s"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for w in found["waiting"]:
+        _say(f"{w['holder']} waits for {w['name']} with priority {w['priority']} since {w['seconds']:.0f} s")
+
+
+def _pair(given: argparse.Namespace) -> None:
+    if given.other is not None:
+        if given.code is None:
+            raise SystemExit("sateen-rpc pair: error: expected HOST:PORT and the code that it shows")
+        host, port = given.other
+        add_key(pair(host, port, given.code), given.key_file)
+    else:
+        with socket.create_server(given.bind) as listener:
+            code, place = new_code(), _text(listener.getsockname()[:2])
+            _say(f"At the other machine, within {SECONDS:.0f} s: sateen rpc pair {place} {code} --key-file FILE")
+            add_key(await_pair(listener, code), given.key_file)
+    _say(f"the new key is in {given.key_file}")
+
+
+def _key(given: argparse.Namespace) -> None:
+    add_key(Key.new(), given.key_file)
+    _say(f"the new key is in {given.key_file}")
+
+
+def _until_stopped(serve: Callable[[], None], close: Callable[[], None]) -> None:
+    """Serves until a signal asks to end."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: close())
+    serve()
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _text(place: Address) -> str:
+    host, port = place
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""The command: keys, pairing, servers, trackers and what they show."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import pytest
+
+from sateen.rpc import RemoteSession, Server, add_key, await_pair, new_code, pair, pairing, read_key, tracked_session
+from sateen.rpc.command import main
+from sateen.runtime import ArgumentError, SessionLostError, SessionRefusedError, SessionTimeoutError
+
+
+@pytest.fixture
+def start():
+    """Starts the command in a process, and gives what its first line says behind "at "; stopped after the test."""
+    with ExitStack() as stack:
+
+        def begin(*arguments):
+            command = [sys.executable, "-m", "sateen.rpc.command", *map(str, arguments)]
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(process.send_signal, signal.SIGTERM)
+            line = process.stdout.readline()
+            host, port = re.search(r"at ([0-9.]+):(\d+)", line).groups()
+            return process, (host, int(port))
+
+        yield begin
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    assert main(["key", "--key-file", str(tmp_path / "key")]) == 0
+    return tmp_path / "key"
+
+
+def test_a_server_gives_sessions_and_ends_when_it_is_asked_to(start, key_file, tmp_path):
+    process, place = start("server", "--bind", "127.0.0.1:0", "--key-file", key_file, "--store", tmp_path / "store")
+    with RemoteSession(*place, read_key(key_file)) as session:
+        assert session.info()["processors"] >= 1
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+
+
+def test_devices_are_shown_with_their_holders(start, key_file, tmp_path, capsys):
+    _, at = start("tracker", "--bind", "127.0.0.1:0", "--key-file", key_file)
+    bind = ("server", "--bind", "127.0.0.1:0", "--key-file", key_file, "--store", tmp_path / "store")
+    _, place = start(*bind, "--tracker", "{}:{}".format(*at), "--name", "pi")
+    with tracked_session(*at, read_key(key_file), "pi") as session:
+        session.info()
+        capsys.readouterr()
+        assert main(["query", "{}:{}".format(*at), "--key-file", str(key_file)]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["name", "address", "state", "held", "by", "since", "last", "heard"]
+    assert row.startswith("pi    {}:{}".format(*place))
+    assert re.search(r"  held   \S+@\S+ \(key [0-9a-f]{16}\)  ", row)
+
+
+def test_two_machines_pair_by_a_code():
+    code = new_code()
+    assert re.fullmatch(r"([A-Z0-9]{5}-){3}[A-Z0-9]{5}", code)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        program = f"from sateen.rpc import pair; print(pair('127.0.0.1', {port}, {code.lower()!r}).secret.hex())"
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as other:
+            ours = await_pair(listener, code)
+            assert other.stdout.read().strip() == ours.secret.hex()
+
+
+def test_the_command_pairs(tmp_path, capsys):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    command = [sys.executable, "-m", "sateen.rpc.command", "pair", "--bind", "127.0.0.1:0", "--key-file", str(ours)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as showing:
+        place, code = re.search(r"sateen rpc pair (\S+) (\S+) --key-file", showing.stdout.readline()).groups()
+        assert main(["pair", place, code, "--key-file", str(theirs)]) == 0
+        assert capsys.readouterr().out == f"the new key is in {theirs}\n"
+        assert showing.stdout.read() == f"the new key is in {ours}\n"
+    assert read_key(ours) == read_key(theirs)
+
+
+def test_a_wrong_code_is_refused_and_soon_none_works():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place, code = listener.getsockname(), new_code()
+        program = f"""
+import socket
+from sateen.rpc import await_pair
+from sateen.runtime import SessionTimeoutError
+with socket.socket(fileno={listener.fileno()}) as listener:
+    try:
+        await_pair(listener, {code!r})
+    except SessionTimeoutError as error:
+        print(error)
+"""
+        waiting = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, pass_fds=[listener.fileno()]
+        )
+    with waiting:
+        for _ in range(8):
+            with pytest.raises(SessionRefusedError, match="does not know this key"):
+                pair(*place, new_code())
+        assert "expected a client with the code, none came in time" in waiting.stdout.read()
+    with pytest.raises(SessionLostError):
+        pair(*place, code)
+
+
+def test_nobody_comes(monkeypatch):
+    monkeypatch.setattr(pairing, "SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(SessionTimeoutError, match="none came"):
+        await_pair(listener, new_code())
+    for text in ("", "abc", "U" * 20):
+        with pytest.raises(ArgumentError, match="expected a code of 4 groups of 5 letters and digits"):
+            pair("127.0.0.1", 1, text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["server", "--key-file", "none"], "none: expected the file of a key: No such file or directory"),
+        (["query", "127.0.0.1:1", "--key-file", "{key}"], "expected a server of sateen-rpc: Connection refused"),
+        (["server", "--key-file", "{key}", "--lease-seconds", "0"], "expected a positive lease_seconds, found 0"),
+    ],
+)
+def test_errors_are_told_in_one_line(key_file, capsys, arguments, message):
+    capsys.readouterr()
+    assert main([word.format(key=key_file) for word in arguments]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize("arguments", [["x"], ["server"], ["query", "x", "--key-file", "k"]])
+def test_wrong_usage_has_status_2(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    capsys.readouterr()
+
+
+def test_a_server_knows_all_keys_of_its_file(tmp_path, key, key_file):
+    add_key(key, key_file)
+    assert main(["server", "--key-file", str(tmp_path / "none")]) == 1
+    with Server("127.0.0.1", 0, [key], tmp_path) as server:
+        assert server.address[1] > 0
