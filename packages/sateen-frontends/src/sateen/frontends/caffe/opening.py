@@ -14,7 +14,7 @@ from sateen.frontends.caffe.weights import WITH_BLOBS, Blob, weights_of
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.pairs import is_alone, paired
 from sateen.frontends.core.reader import LoadedModel
-from sateen.frontends.core.report import Report
+from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.graph_ir.ir import Graph, OpSet
 from sateen.runtime.errors import FrontendError, printable
@@ -35,11 +35,8 @@ class CaffeModel(LoadedModel):
         return iter(()) if self.beside is None else iter((self.beside,))
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        try:
+        with in_model(self.name):
             return CaffeImporter(self.name, self.network, self.weights, bindings, self.limits).run()
-        except FrontendError as error:
-            error.add_note(f"in model {self.name!r}")
-            raise
 
 
 def open_caffe(source: Source, limits: Limits) -> CaffeModel:

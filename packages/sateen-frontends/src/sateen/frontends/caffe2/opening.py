@@ -14,10 +14,10 @@ from sateen.frontends.caffe2.schemas import net_pb2
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.pairs import paired
 from sateen.frontends.core.reader import LoadedModel
-from sateen.frontends.core.report import Report
+from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.graph_ir.ir import Graph, OpSet
-from sateen.runtime.errors import FrontendError, printable
+from sateen.runtime.errors import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,9 @@ class Caffe2Model(LoadedModel):
         return iter(()) if self.beside is None else iter((self.beside,))
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        try:
+        with in_model(self.name):
             network = network_of(self.init, self.predict, bindings.shapes)
             return Caffe2Importer(self.name, network, bindings, self.limits).run()
-        except FrontendError as error:
-            error.add_note(f"in model {self.name!r}")
-            raise
 
 
 def open_caffe2(source: Source, limits: Limits) -> Caffe2Model:

@@ -3,7 +3,8 @@ people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from sateen.runtime.display import counted, shortened
@@ -11,6 +12,16 @@ from sateen.runtime.errors import FrontendError, printable
 
 MOST_KINDS, MOST_NODES, MOST_CHARACTERS = 8, 3, 160
 """The most kinds of gaps, nodes of one kind, and characters of a reason or of types in the text of a report."""
+
+
+@contextmanager
+def in_model(name: str) -> Iterator[None]:
+    """Adds the name of the model to errors of reading it."""
+    try:
+        yield
+    except FrontendError as error:
+        error.add_note(f"in model {name!r}")
+        raise
 
 
 class UnsupportedError(FrontendError):

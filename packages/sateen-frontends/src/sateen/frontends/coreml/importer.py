@@ -11,7 +11,7 @@ from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
-from sateen.frontends.core.report import Report
+from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.coreml.loading import CoremlFile
 from sateen.frontends.coreml.steps import Step, Steps
 from sateen.graph_ir.ir import Graph
@@ -20,11 +20,8 @@ from sateen.runtime.errors import FrontendError
 
 def import_coreml(file: CoremlFile, steps: Steps, bindings: Bindings) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
-    try:
+    with in_model(file.name):
         return _imported(file, steps, bindings, _computed_types(file, steps, bindings))
-    except FrontendError as error:
-        error.add_note(f"in model {file.name!r}")
-        raise
 
 
 def _imported(

@@ -9,7 +9,7 @@ from pathlib import Path
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.pairs import is_alone, paired
 from sateen.frontends.core.reader import LoadedModel
-from sateen.frontends.core.report import Report
+from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.darknet.importer import DarknetImporter
 from sateen.frontends.darknet.loading import load_network
@@ -17,7 +17,7 @@ from sateen.frontends.darknet.network import Network
 from sateen.frontends.darknet.recognition import NETWORK, WEIGHTS
 from sateen.frontends.darknet.weights import Weights, has_weights, weights_of
 from sateen.graph_ir.ir import Graph, OpSet
-from sateen.runtime.errors import FrontendError, printable
+from sateen.runtime.errors import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,8 @@ class DarknetModel(LoadedModel):
         return iter(()) if self.beside is None else iter((self.beside,))
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        try:
+        with in_model(self.name):
             return DarknetImporter(self.name, self.network, self.weights, bindings, self.limits).run()
-        except FrontendError as error:
-            error.add_note(f"in model {self.name!r}")
-            raise
 
 
 def open_darknet(source: Source, limits: Limits) -> DarknetModel:

@@ -13,7 +13,7 @@ from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.place import Call, Heading, Place
-from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.core.report import Report, UnsupportedError, in_model
 from sateen.frontends.core.source import Limits
 from sateen.frontends.keras.converters import CONVERTERS
 from sateen.frontends.keras.layers import Layer
@@ -74,11 +74,8 @@ def _declaration(layer: Layer, first: Layer) -> Declaration:
 
 def import_keras(file: KerasFile, bindings: Bindings) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
-    try:
+    with in_model(file.name):
         return KerasImporter(file, bindings).run()
-    except FrontendError as error:
-        error.add_note(f"in model {file.name!r}")
-        raise
 
 
 class KerasImporter(Importer[Step]):

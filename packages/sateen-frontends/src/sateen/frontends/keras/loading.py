@@ -10,6 +10,7 @@ from typing import Any
 from sateen.frontends.core.archive import open_archive
 from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.pairs import Half, paired, require_alone
+from sateen.frontends.core.report import in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.keras.hdf5 import Hdf5Group, open_hdf5
 from sateen.frontends.keras.importer import KerasFile
@@ -25,11 +26,8 @@ _WHOLE = "model_config"
 
 def load_keras(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]]:
     """A model, and the other files that were read. Raises FrontendError if it is damaged or exceeds the limits."""
-    try:
+    with in_model(_name(source)):
         return _loaded(source, limits)
-    except FrontendError as error:
-        error.add_note(f"in model {_name(source)!r}")
-        raise
 
 
 def _name(source: Source) -> str:

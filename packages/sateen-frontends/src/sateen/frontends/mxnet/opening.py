@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.reader import LoadedModel
-from sateen.frontends.core.report import Report
+from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.mxnet.declarations import declarations_of
 from sateen.frontends.mxnet.importer import MxnetImporter
@@ -27,7 +27,8 @@ class MxnetModel(LoadedModel):
         return iter(() if self.file.beside is None else (self.file.beside,))
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return MxnetImporter(self.file, bindings).run()
+        with in_model(self.file.name):
+            return MxnetImporter(self.file, bindings).run()
 
 
 def open_mxnet(source: Source, limits: Limits) -> MxnetModel:

@@ -22,7 +22,7 @@ from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
-from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.core.report import Report, UnsupportedError, in_model
 from sateen.frontends.onnx import ml
 from sateen.frontends.onnx.control_flow import CONTROL_FLOW, GraphReader
 from sateen.frontends.onnx.converters import CONVERTERS
@@ -55,11 +55,8 @@ _ENCODED = "a network computes with numbers: encode them outside of it, and begi
 def import_onnx(file: OnnxFile, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed.
     `operators` may contain operators of other packages, for nodes of their domain and type that are not ours."""
-    try:
+    with in_model(file.name):
         return OnnxImporter(file, bindings, operators).run()
-    except FrontendError as error:
-        error.add_note(f"in model {file.name!r}")
-        raise
 
 
 class OnnxImporter(Importer[onnx.NodeProto]):

@@ -12,7 +12,7 @@ from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
-from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.core.report import Report, UnsupportedError, in_model
 from sateen.frontends.tensorflow.checkpoint import Checkpoint
 from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
 from sateen.frontends.tensorflow.converters import CONVERTERS
@@ -38,11 +38,8 @@ def import_tensorflow(
     file: TensorflowFile, network: Network, bindings: Bindings, operators: OpSet
 ) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
-    try:
+    with in_model(file.name):
         return TensorflowImporter(file, network, bindings, operators).run()
-    except FrontendError as error:
-        error.add_note(f"in model {file.name!r}")
-        raise
 
 
 class TensorflowImporter(Importer[Operation]):

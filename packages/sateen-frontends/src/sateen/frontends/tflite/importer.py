@@ -12,7 +12,7 @@ from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.place import Call, Heading, Place
-from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.core.report import Report, UnsupportedError, in_model
 from sateen.frontends.tflite.control_flow import CONTROL_FLOW
 from sateen.frontends.tflite.converters import CONVERTERS, CUSTOM
 from sateen.frontends.tflite.custom import converted_custom
@@ -30,11 +30,8 @@ CUSTOM_DOMAIN = "custom"
 
 def import_tflite(file: TfliteFile, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
-    try:
+    with in_model(file.name):
         return TfliteImporter(file, bindings, operators).run()
-    except FrontendError as error:
-        error.add_note(f"in model {file.name!r}")
-        raise
 
 
 class TfliteImporter(Importer[Operation]):
