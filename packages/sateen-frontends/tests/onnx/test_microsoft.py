@@ -17,6 +17,7 @@ from onnx import helper
 from sateen import frontends, runtime
 from sateen.frontends.onnx.microsoft import DESCRIPTIONS, FUNCTIONS
 from sateen.graph_ir.compile import build
+from sateen.runtime.errors import FrontendError
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(7)
@@ -504,3 +505,19 @@ def test_the_page_lists_every_operator() -> None:
     names = sorted({name for _, name in DESCRIPTIONS} | set(FUNCTIONS))
     page = (Path(__file__).parents[4] / "docs/formats/onnx.md").read_text(encoding="utf-8")
     assert f"\n{fill(', '.join(names), 120)}\n" in page
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes"),
+    [
+        ("UnfoldTensor", {"x": (1, 1 << 30)}, {"size": 1 << 20}),
+        ("Attention", {"x": (1, 1 << 20, 4), "w": (4, 12)}, {"num_heads": 2, "unidirectional": 1}),
+    ],
+)
+def test_tables_of_positions_are_bounded(operator: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> None:
+    node = helper.make_node(operator, list(inputs), ["y"], domain="com.microsoft", **attributes)
+    declared = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in inputs.items()]
+    graph = helper.make_graph([node], "net", declared, [helper.make_empty_tensor_value_info("y")])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    with pytest.raises(FrontendError, match="expected to make data of at most 16777216 elements"):
+        frontends.from_onnx(helper.make_model(graph, opset_imports=opsets, ir_version=8))

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from sateen.frontends.core.deformable import deformable_product
-from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.operands import Operand, require_few
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ir import Value
@@ -105,6 +105,7 @@ def _columns_to_image(node: OnnxNode) -> Operand:
     if min(positions) < 1 or prod(positions) != count:
         raise FrontendError(f"expected {prod(positions)} blocks in an image {list(image)}, found {count}")
     padded = tuple(image[d] + pads[d] + pads[rank + d] for d in range(rank))
+    require_few(*block, *positions)
     lines = [
         np.add.outer(np.arange(block[d]) * dilations[d], np.arange(positions[d]) * strides[d]) for d in range(rank)
     ]  # of each element of a block, and each block, along one axis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axis, require_few
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
@@ -82,10 +82,9 @@ def _stft(node: OnnxNode) -> Operand:
         raise FrontendError(
             f"expected frames of {length} elements, {step} apart, and as long a window for a signal of {shape[1]}"
         )
+    require_few((shape[1] - length) // step + 1, length)
     starts = np.arange(0, shape[1] - length + 1, step)
-    if len(starts) * length > LARGEST_MATRIX:
-        raise UnsupportedError(f"{len(starts)} frames of {length} elements are more than {LARGEST_MATRIX} elements")
-    places = node.parameter(starts[:, None] + np.arange(length), "frames")
+    places = node.parameter(node.evaluated(starts[:, None] + node.counted(length)), "frames")
     frames = node.step(Gather(axis=1), node.value(0), places)
     if window is not None:
         frames = node.step(Multiply(), frames, node.step(Reshape(shape=(length, 1)), window))

@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 
 from sateen.frontends.core.attention import attended, joined_heads, split_heads
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand, require_few, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.microsoft.description import Description
 from sateen.frontends.onnx.microsoft.standard import applied, part
@@ -67,7 +67,8 @@ def _bias_of(node: OnnxNode, is_seen: Value, least: float) -> Value:
 def _causal(node: OnnxNode, projected: Projected) -> Value:
     """A row sees the columns before it; the rows are the last ones."""
     rows, columns = (static_extents(v.type.shape, "attention")[2] for v in (projected.query, projected.key))
-    seen = np.arange(columns)[None, :] <= np.arange(rows)[:, None] + columns - rows
+    require_few(rows, columns)
+    seen = node.counted(columns)[None, :] <= node.counted(rows)[:, None] + columns - rows
     bias = np.where(seen, 0.0, max(LEAST, float(np.finfo(node.dtype(0).numpy).min)))
     return node.parameter(bias.astype(node.dtype(0).numpy)[None, None], "causal")
 
@@ -80,7 +81,7 @@ def _masked(node: OnnxNode, index: int, projected: Projected) -> Value | None:
     columns = static_extents(projected.key.type.shape, "the key")[2]
     mask, shape, dtype = node.value(index), node.static_shape(index), node.dtype(index)
     least = node.number("mask_filter_value") if node.attribute("mask_filter_value") is not None else -10000.0
-    places = node.parameter(np.arange(columns, dtype=dtype.numpy)[None], "columns")
+    places = node.positions(columns, dtype)
     if shape == (batch,) or shape == (2 * batch,):
         ends = node.step(
             Reshape((batch, 1)), part(node, mask, 0, 0, batch) if len(mask.type.shape) and shape != (batch,) else mask
@@ -184,9 +185,8 @@ def _relative_position_bias(node: OnnxNode) -> Operand:
     buckets, _ = node.static_shape(0)
     rows, columns = int(node.scalar(1)), int(node.scalar(2))
     most = node.integer("max_distance")
-    if not 1 <= rows * columns <= 1 << 24:
-        raise UnsupportedError(f"a bias of {rows} x {columns} is too large to be made while importing")
-    distance = np.arange(rows)[:, None] - np.arange(columns)[None, :]
+    require_few(rows, columns)
+    distance = node.counted(rows)[:, None] - node.counted(columns)[None, :]
     places = np.zeros((rows, columns), np.int64)
     if node.flag("is_bidirectional"):
         buckets //= 2

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sateen.frontends.core.channels import result_channels_last, to_channels_first
-from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.operands import Operand, require_few
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.microsoft.activations import with_bias
 from sateen.frontends.onnx.microsoft.description import Description
@@ -88,7 +88,7 @@ def _embed_layer(node: OnnxNode) -> Sequence[Operand]:
         raise FrontendError(f"expected ids [batch, sequence], found {list(node.shape(0))}")
     batch, length = node.static_shape(0)
     words = node.step(Gather(axis=0), node.value(2), node.value(0))
-    places = node.value(8) if node.has(8) else node.parameter(np.arange(length)[None], "positions")
+    places = node.value(8) if node.has(8) else node.positions(length)
     total = node.step(Add(), words, node.step(Gather(axis=0), node.value(3), places))
     if node.has(1) and node.has(4):
         total = node.step(Add(), total, node.step(Gather(axis=0), node.value(4), node.value(1)))
@@ -99,7 +99,8 @@ def _embed_layer(node: OnnxNode) -> Sequence[Operand]:
         ones = node.step(Equal(), node.value(7), node.literal(1, node.dtype(7)))
         results.append(node.result(ReduceSum(axes=(1,), keepdims=False), node.step(Cast(whole), ones), output=1))
     else:
-        results.append(np.zeros(batch, np.int32))
+        require_few(batch)
+        results.append(node.evaluated(np.zeros(batch, np.int32)))
     return (*results, total)[: len(node.outputs)]
 
 

@@ -84,7 +84,7 @@ def _rotary(node: OnnxNode) -> Operand:
     rows = static_extents(data.type.shape, "the data")[2]
     places = node.value(1)
     if node.static_shape(1) in ((), (1,)):
-        places = node.step(Add(), places, node.parameter(np.arange(rows, dtype=np.int64), "rows"))
+        places = node.step(Add(), places, node.positions(rows))
         places = node.step(Reshape((1, rows)), places)
     angles = [_angles(node, node.value(i), places) for i in (2, 3)]
     turned = rotated(node, data, *angles, interleaved=node.flag("interleaved"))
@@ -110,7 +110,7 @@ def _group_query(node: OnnxNode) -> Sequence[Operand]:
     first_is_empty = not node.has(3) or node.static_shape(3)[2] == 0
     if first_is_empty:  # shorter sequences of a batch end before the last row
         before = node.literal(0, _INDEX, (batch, 1))
-    places = node.step(Add(), before, node.parameter(np.arange(rows)[None], "rows"))
+    places = node.step(Add(), before, node.positions(rows))
     if node.attribute("do_rotary"):
         angles = [_angles(node, node.value(i), places) for i in (7, 8)]
         pairs = bool(node.attribute("rotary_interleaved"))
@@ -185,7 +185,7 @@ def _visible(node: OnnxNode, places: Value, columns: int) -> Value:
     """The bias [batch, 1, rows, columns] that hides what comes later, and with a window, what is too far back."""
     batch, rows = places.type.shape
     here = node.step(Reshape((batch, 1, rows, 1)), places)
-    there = node.parameter(np.arange(columns)[None, None, None], "columns")
+    there = node.positions(columns)
     seen = node.step(LessEqual(), there, here)
     window = node.integer("local_window_size")
     if window > 0:

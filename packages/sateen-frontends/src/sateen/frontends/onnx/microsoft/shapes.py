@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axis, require_few
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.converters.signal import transformed
 from sateen.frontends.onnx.microsoft.description import Description
@@ -29,8 +29,10 @@ def _unfold(node: OnnxNode) -> Operand:
     axis = node.axis(len(shape), "dim")
     if not 1 <= size <= shape[axis] or step < 1:
         raise FrontendError(f"expected a size of 1 to {shape[axis]} and a step of at least 1, found {size}, {step}")
+    require_few((shape[axis] - size) // step + 1, size)
     starts = np.arange(0, shape[axis] - size + 1, step)
-    windows = node.step(Gather(axis=axis), node.value(0), node.parameter(starts[:, None] + np.arange(size), "windows"))
+    places = node.evaluated(starts[:, None] + node.counted(size))
+    windows = node.step(Gather(axis=axis), node.value(0), node.parameter(places, "windows"))
     order = [d for d in range(len(shape) + 1) if d != axis + 1]
     return node.result(Transpose((*order, axis + 1)), windows)
 
