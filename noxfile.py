@@ -44,6 +44,24 @@ def wheel_of(name: str, folder: Path) -> Path:
     return wheel
 
 
+def empty_folder(session: nox.Session, name: str) -> Path:
+    """A folder of the session, without what an earlier run left there."""
+    folder = Path(session.create_tmp()).absolute() / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def framework(session: nox.Session, name: str, requirements: str) -> str:
+    """The Python of an environment that has a framework and nothing of ours."""
+    environment = Path(session.create_tmp()).absolute() / f"{name}-framework"
+    if not environment.exists():
+        session.run_install("python", "-m", "venv", str(environment))
+    python = str(environment / "bin/python")
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-r", requirements, external=True)
+    return python
+
+
 @nox.session(python=PYTHON)
 def lint(session: nox.Session) -> None:
     """The rules of ruff that pyproject.toml selects."""
@@ -170,17 +188,25 @@ def models(session: nox.Session) -> None:
 def suites(session: nox.Session, format_: str) -> None:
     """Models of a format that its framework makes, one per layer and option, compared with what the framework computes:
     `nox -s "suites(mxnet)"`, or all of them."""
-    cases = Path(session.create_tmp()).absolute() / format_
-    framework = cases.with_name(f"{format_}-framework")
     install(session, "test")
-    shutil.rmtree(cases, ignore_errors=True)
-    cases.mkdir(parents=True)
-    if not framework.exists():
-        session.run_install("python", "-m", "venv", str(framework))
-    python, suite = str(framework / "bin/python"), f"tests/suites/{format_}"
-    session.run_install(python, "-m", "pip", "install", "--quiet", "-r", f"{suite}/requirements.txt", external=True)
-    session.run(python, f"{suite}/make.py", str(cases), external=True)
+    cases = empty_folder(session, format_)
+    python = framework(session, format_, f"tests/suites/{format_}/requirements.txt")
+    session.run(python, f"tests/suites/{format_}/make.py", str(cases), external=True)
     session.run("python", "tests/suites/judge.py", str(cases), *session.posargs)
+
+
+@nox.session(python=PYTHON, default=False)
+def architectures(session: nox.Session) -> None:
+    """Whole architectures of torchvision, timm and keras.applications, made by these and read from their own formats;
+    without options, docs/architectures.md."""
+    install(session, "test")
+    torch, keras = (empty_folder(session, name) for name in ("torch", "keras"))
+    python = framework(session, "torch", "tests/suites/torch/architectures.txt")
+    session.run(python, "tests/suites/torch/architectures.py", str(torch), external=True)
+    python = framework(session, "keras", "tests/suites/keras/requirements.txt")
+    session.run(python, "tests/suites/keras/make.py", str(keras), "--only", "app-", external=True)
+    options = session.posargs or ("--page", "docs/architectures.md")
+    session.run("python", "tests/suites/architectures.py", str(torch), str(keras), *options)
 
 
 @nox.session(python=PYTHON, default=False)

@@ -60,9 +60,9 @@ def judged(folder: Path, workers: CompilerPool) -> Verdict:
         graph, parameters = load(folder / case["model"], weights, **case.get("options", {}))
         artifact = build(graph, params=parameters, workers=workers)
         model = runtime.load(artifact, threads=1)
-        inputs = _by_name(given, [p.name for p in artifact.inputs])
+        inputs = by_name(given, [p.name for p in artifact.inputs])
         found = {name: array.numpy() for name, array in model.run(inputs).items()}
-        named = _by_name(expected, list(found))
+        named = by_name(expected, list(found))
     except SateenError as error:
         return Verdict(folder.name, "refused", "".join(traceback.format_exception_only(error)).strip())
     except Exception:  # noqa: BLE001  # a fault of ours, which the table shows
@@ -78,7 +78,7 @@ def judged(folder: Path, workers: CompilerPool) -> Verdict:
     return Verdict(folder.name, "wrong", f"output {worst} is {errors[worst]:.1e} off: {shapes}", errors[worst])
 
 
-def _by_name(arrays: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
+def by_name(arrays: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
     """Arrays by the names of the network; they may be called by position. Raises ValueError for other names."""
     if set(arrays) <= set(names):
         return dict(arrays)

@@ -18,13 +18,15 @@ Network = Callable[..., Any]
 @dataclass(frozen=True, slots=True)
 class Case:
     """A network `network(package.layers, *tensors)`, or a whole model `model(package)`. Inputs of `integers` are below
-    that number."""
+    that number. An architecture takes pictures: its normalisation gets their statistics, and what it computes in
+    float64 is written, too."""
 
     shapes: tuple[Shape, ...]
     network: Network | None = None
     model: Callable[[Any], Any] | None = None
     integers: int = 0
     is_randomised: bool = True
+    is_architecture: bool = False
     low: float = -1.5
     high: float = 1.5
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -23,7 +23,7 @@ os.environ.update(
 import keras
 import numpy as np
 import tf_keras
-from architectures import ARCHITECTURES
+from architectures import ARCHITECTURES, calibrate, in_double, pictures
 from cases import BOTH, NEW, OLD, Case
 
 Save = Callable[[Any, Path], dict[str, str]]
@@ -97,18 +97,25 @@ def _write(folder: Path, case: Case, package: Any, save: Save) -> None:
     if case.is_randomised:
         _randomised(model, random)
     given = case.inputs(random)
+    if case.is_architecture:
+        several = pictures(case.shapes[0][1], random, case.low, case.high)
+        calibrate(model, several, random)
+        given = [several[:1]]
     found = model(given if len(given) > 1 else given[0], training=False)
     outputs = (
         list(found.values()) if isinstance(found, dict) else found if isinstance(found, (list, tuple)) else [found]
     )
     arrays = {f"in/{i}": array for i, array in enumerate(given)}
     arrays |= {f"out/{i}": np.asarray(one) for i, one in enumerate(outputs)}
+    if case.is_architecture:
+        arrays["exact/0"] = in_double(model, case, package, given[0])
     folder.mkdir(parents=True)
     np.savez(folder / "io.npz", **arrays)
     names = [tensor._keras_history[0].name for tensor in model.inputs]
     shapes = {name: list(array.shape) for name, array in zip(names, given, strict=True)}
     options = {"shapes": shapes, **case.options}
-    text = json.dumps({**save(model, folder), "options": options, **case.judged})
+    origin = {"package": f"{package.__name__} {package.__version__}", "format": "Keras"} if case.is_architecture else {}
+    text = json.dumps({**save(model, folder), "options": options, **case.judged, **origin})
     (folder / "case.json").write_text(text, encoding="utf-8")
 
 
