@@ -267,6 +267,12 @@ def test_networks_that_do_not_fit_together_are_refused(files):
         "layer 'a' depends on itself, through a cycle": [files.layer("ReLU", "a", "b"), files.layer("ReLU", "b", "a")],
         "the name 'a' belongs to two layers": [files.layer("ReLU", "a", "x"), files.layer("ReLU", "a", "x")],
         "expected one of 1 calls of layer 'x', found [7, 0]": [files.layer("ReLU", "y", ["x", 7, 0])],
+        "expected one of 1 calls of layer 'x', found [-1, 0]": [files.layer("ReLU", "y", ["x", -1, 0])],
+        "expected one of 1 results of layer 'x', found [0, 1]": [files.layer("ReLU", "y", ["x", 0, 1])],
+        "expected one of 1024 results of layer 'r', found [0, 4611686018427387904]": [
+            files.layer("ReLU", "r", "x"),
+            files.layer("ReLU", "y", ["r", 0, 1 << 62]),
+        ],
         "expected a layer with its class_name, found 3": [3],
         "expected printable text of 1 to 512 characters as the name of": [files.layer("ReLU", "a\n", "x")],
     }

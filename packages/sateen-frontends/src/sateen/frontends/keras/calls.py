@@ -11,6 +11,8 @@ import numpy as np
 from sateen.frontends.keras.layers import Arguments, Layer, Reference, Structure
 from sateen.runtime.errors import FrontendError
 
+MOST_RESULTS = 1024
+"""The most results of one call."""
 _CONSTANT = "_CONSTANT_VALUE"
 """In place of a layer's name: an argument that is data (tf_keras/src/engine/node.py)."""
 
@@ -134,8 +136,11 @@ class CallReader:
         count = self.counts[name]
         if self.layers[name].network is not None and (nested_from or call == count) and call > 0:
             call -= 1
-        if not 0 <= call < count or result < 0:
+        if not 0 <= call < count:
             raise FrontendError(f"{where}: expected one of {count} calls of layer {name!r}, found {value[1:]}")
+        results = 1 if self.layers[name].kind == "InputLayer" else MOST_RESULTS
+        if not 0 <= result < results:
+            raise FrontendError(f"{where}: expected one of {results} results of layer {name!r}, found {value[1:]}")
         return Reference(name, call, result)
 
 

@@ -42,5 +42,10 @@ def unreadable_groups(layer: Layer, group: str = "") -> Iterator[str]:
 
 
 def is_unknown(layer: Layer) -> bool:
-    """Whether a layer can't be compiled, and may have any variables."""
-    return layer.kind not in CONVERTERS and not layer.parts and not layer.kind.endswith("Cell")
+    """Whether a layer may have variables that are not known: it can't be compiled, or has tables of its own."""
+    can_be_compiled = layer.kind in CONVERTERS or layer.parts or layer.kind.endswith("Cell")
+    return layer.kind in _WITH_TABLES or not can_be_compiled
+
+
+_WITH_TABLES = {"Discretization", "IntegerLookup"}
+"""Layers that keep what they adapted to as variables, which they don't need to compute."""
