@@ -300,6 +300,27 @@ def test_a_sum_of_products_of_three(written, run):
     np.testing.assert_allclose(found, np.einsum("ni,oij,nj->no", X, data, X + 1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_medians_along_an_axis_are_lower_elements_or_nan(written, run, axis):
+    data = np.array([[4, 1, 3, 2], [np.nan, 0, 9, 5]], np.float32)
+    x = written.input("x", data.shape)
+    values, places = written.call("aten.median.dim", results=2, self=x, dim=axis, keepdim=True)
+    found = run(written, [values, places], x=data)
+    expected = np.array([[2], [np.nan]]) if axis else np.array([[np.nan, 0, 3, 2]])
+    np.testing.assert_array_equal(found[0], expected)
+    np.testing.assert_array_equal(np.take_along_axis(data, found[1], axis), expected)
+
+
+def test_distances_of_all_pairs_of_rows(written, run):
+    x, y = written.input("x", FLOATS.shape), written.input("y", (2, 5, 4))
+    other = np.random.default_rng(0).standard_normal((2, 5, 4), dtype=np.float32)
+    pairs = [written.call("aten.cdist.default", x1=x, x2=y, p=p) for p in (2.0, 1.0)]
+    apart = FLOATS[:, :, None] - other[:, None]
+    found = run(written, pairs, x=FLOATS, y=other)
+    np.testing.assert_allclose(found[0], np.sqrt((apart**2).sum(-1)), rtol=1e-6)
+    np.testing.assert_allclose(found[1], np.abs(apart).sum(-1), rtol=1e-6)
+
+
 def test_a_sequence_is_sorted_by_indices(written, run):
     values, order = np.array([7, 1, 3], np.float32), np.array([1, 2, 0])
     x, edges, sorter = written.input("x", (2,)), written.parameter("edges", values), written.parameter("order", order)

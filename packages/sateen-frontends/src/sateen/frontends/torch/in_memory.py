@@ -30,13 +30,20 @@ def saved(program: Given | Any) -> Given:
         expected = "a path, its bytes, or a torch.export.ExportedProgram"
         remedy = "; torch.export.export(module, inputs) makes one" if callable(program) else ""
         raise FrontendError(f"expected {expected}, found {type(program).__name__}{remedy}")
-    targets = [node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
-    if any(key_of(str(target)) is None for target in targets):
+    targets = [node.target for node in program.graph.nodes]
+    if any(_is_decomposed(torch, target) for target in targets):
         table = torch.export.default_decompositions()
         for operator in [operator for operator in table if key_of(str(operator)) is not None]:
             del table[operator]
         program = program.run_decompositions(table)
     return _written(torch, program)
+
+
+def _is_decomposed(torch: Any, target: Any) -> bool:
+    """Whether a target has no converter: an operator, or a function of which torch makes higher-order operators."""
+    if isinstance(target, torch._ops.OpOverload):
+        return key_of(str(target)) is None
+    return getattr(target, "__module__", "") == "torch._functorch.predispatch"
 
 
 def _written(torch: Any, program: Any) -> bytes:

@@ -51,6 +51,8 @@ def refusal_of(target: str) -> UnsupportedError:
     """The refusal of an operator such as `aten.rand.default`, which no converter takes."""
     name = target.removeprefix("aten.").removesuffix(".default")
     operator = name if name in REFUSALS else name.split(".")[0].rstrip("_")
+    if target.startswith("torch._functorch."):  # the inside of higher-order operators that torch has as functions
+        return refusal_by(REFUSALS, target, remedy=_DECOMPOSE)
     if operator.startswith("fft_") and operator not in _DECOMPOSED:
         return UnsupportedError(*_COMPLEX)
     return refusal_by(REFUSALS, operator, remedy=_DECOMPOSE if operator in _DECOMPOSED else CUT)

@@ -202,6 +202,23 @@ def _distance(node: TorchNode) -> Operand:
     return _norm_of(node, shifted, node.number("p", 2.0), axes, keepdims)
 
 
+def _distances(node: TorchNode) -> Operand:
+    """cdist: the p-norms of the differences of all pairs of rows."""
+    node.ignore("compute_mode")  # exact, or by a product of matrices
+    one, other = node.tensor("x1"), node.tensor("x2")
+    rows = node.reshaped(one, (*one.type.shape[:-1], 1, one.type.shape[-1]))
+    columns = node.reshaped(other, (*other.type.shape[:-2], 1, *other.type.shape[-2:]))
+    apart = node.step(ops.Subtract(), rows, columns)
+    return _norm_of(node, apart, node.number("p", 2.0), (apart.type.rank - 1,), False)
+
+
+def _distance_of_all(node: TorchNode) -> Operand:
+    """dist: the p-norm of a difference."""
+    apart = node.step(ops.Subtract(), node.tensor("self"), node.tensor("other"))
+    data = apart if apart.type.rank else node.reshaped(apart, (1,))
+    return _norm_of(node, data, node.number("p", 2.0), tuple(range(data.type.rank)), False)
+
+
 def _count_nonzero(node: TorchNode) -> Operand:
     data, axes, _ = reduced(node, truth(node, node.tensor("self")))
     return node.result(ops.ReduceSum(axes=axes, keepdims=False), node.cast(data, INT64))
@@ -244,15 +261,18 @@ def _difference(node: TorchNode) -> Operand:
 
 
 REDUCTIONS: dict[str, Converter] = {
+    "_cdist_forward": _distances,
     "all": _truth_of(lambda axes, keepdims: ops.ReduceMin(axes=axes, keepdims=keepdims)),
     "amax": _reduction(lambda axes, keepdims: ops.ReduceMax(axes=axes, keepdims=keepdims)),
     "amin": _reduction(lambda axes, keepdims: ops.ReduceMin(axes=axes, keepdims=keepdims)),
     "aminmax": _both_extrema,
     "any": _truth_of(lambda axes, keepdims: ops.ReduceMax(axes=axes, keepdims=keepdims)),
+    "cdist": _distances,
     "count_nonzero": _count_nonzero,
     "cumprod": _cumulative(lambda axis: ops.CumProd(axis=axis)),
     "cumsum": _cumulative(lambda axis: ops.CumSum(axis=axis)),
     "diff": _difference,
+    "dist": _distance_of_all,
     "linalg_norm": _matrix_norm,
     "linalg_vector_norm": _norm,
     "logsumexp": _log_sum_exp,

@@ -89,35 +89,40 @@ def _smallest(node: TorchNode) -> Sequence[Operand]:
     """kthvalue: the k-th smallest element along an axis and its position."""
     data, k = node.tensor("self"), node.integer("k")
     axis, keepdims = node.one_axis(data.type.rank, default=-1), node.flag("keepdim")
-    return _one_of_order(node, data, axis, k - 1, keepdims)
+    found = _one_of_order(node, data, axis, k - 1, keepdims)
+    return [node.result(ops.Identity(), v, output=i) for i, v in enumerate(found)]
 
 
 def _median(node: TorchNode) -> Operand | Sequence[Operand]:
-    """The lower one of the two elements in the middle; NaN if an element is."""
-    data = node.tensor("self")
-    if node.gives("dim"):
-        raise UnsupportedError("medians along an axis are not supported")
-    flat = node.reshaped(data, (product(data.type.shape),))
-    (count,) = static_extents(flat.type.shape, "the elements of a median")
-    middle = (count - 1) // 2
-    values, _ = node.steps(ops.TopK(k=middle + 1, axis=0, largest=False), flat, count=2)
-    one = node.step(ops.Slice(starts=(middle,), ends=(middle + 1,), steps=(1,)), values)
-    if not data.type.dtype.is_float:
-        return node.result(ops.Reshape(shape=()), one)
-    number = node.reshaped(one, ())
-    unknown = node.step(ops.ReduceMax(axes=(0,), keepdims=False), node.step(ops.IsNaN(), flat))
-    return node.result(ops.Where(), unknown, node.literal(float("nan"), data.type.dtype), number)
+    """The lower one of the two elements in the middle; NaN if an element is. Along an axis also its position, of equal
+    ones any (torch.median)."""
+    given = node.tensor("self")
+    along = node.gives("dim")
+    data = given if along and given.type.rank else node.reshaped(given, (product(given.type.shape),))
+    axis = node.one_axis(given.type.rank) if along else 0
+    keepdims = along and node.flag("keepdim") and given.type.rank > 0
+    (count,) = static_extents(data.type.shape[axis : axis + 1], "the elements of a median")
+    found = _one_of_order(node, data, axis, (count - 1) // 2, keepdims)
+    if data.type.dtype.is_float:
+        unknown = node.step(ops.IsNaN(), data)
+        is_any = node.step(ops.ReduceMax(axes=(axis,), keepdims=keepdims), unknown)
+        first = node.step(ops.ArgMax(axis=axis, keepdims=keepdims), node.cast(unknown, DType.of("int32")))
+        others = (node.literal(float("nan"), data.type.dtype), first)
+        found = [node.step(ops.Where(), is_any, other, v) for other, v in zip(others, found, strict=True)]
+    results = [node.result(ops.Identity(), v, output=i) for i, v in enumerate(found[: len(node.outputs)])]
+    return results if along else results[0]
 
 
-def _one_of_order(node: TorchNode, data: Value, axis: int, place: int, keepdims: bool) -> list[Operand]:
+def _one_of_order(node: TorchNode, data: Value, axis: int, place: int, keepdims: bool) -> list[Value]:
+    """The element at a place of the order along an axis, and its position."""
     both = node.steps(ops.TopK(k=place + 1, axis=axis, largest=False), data, count=2)
-    results: list[Operand] = []
-    for index, found in enumerate(both):
+    results: list[Value] = []
+    for found in both:
         shape = found.type.shape
         starts = tuple(place if d == axis else 0 for d in range(len(shape)))
         one = node.step(ops.Slice(starts=starts, ends=tuple(shape), steps=(1,) * len(shape)), found)
         kept = [1 if d == axis else extent for d, extent in enumerate(shape) if keepdims or d != axis]
-        results.append(node.result(ops.Reshape(shape=tuple(kept)), one, output=index))
+        results.append(node.reshaped(one, kept))
     return results
 
 
