@@ -5,16 +5,16 @@ Source: torch/_export/serde/schema.py. Objects that stand for one of several kin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Any
 
 from sateen.frontends.core.source import Limits
+from sateen.frontends.torch.arguments import ARGUMENTS, alternative, field, kind_of
 from sateen.frontends.torch.expressions import dimension_of
 from sateen.frontends.torch.functional import functional
 from sateen.frontends.torch.program import (
     Argument,
-    ElementType,
     Foreign,
     Program,
     ProgramGraph,
@@ -31,8 +31,6 @@ SCHEMA = 8
 """The version of the schema that is read; versions with other second numbers are compatible."""
 _NUMBER_TYPES = {"sym_int_values": 5, "sym_float_values": 8, "sym_bool_values": 12}
 """Where a graph lists the numbers that it computes, and their element types: int64, float64, bool."""
-_NUMBERS = {"Infinity": float("inf"), "-Infinity": float("-inf"), "NaN": float("nan")}
-"""Numbers that JSON does not have, as torch writes them."""
 
 
 def parse_program(root: Any, place: str, limits: Limits) -> Program:
@@ -58,23 +56,23 @@ class _Parser:
         version = root.get("schema_version") if isinstance(root, dict) else None
         if isinstance(version, int):  # as torch 2.1 writes it
             version = {"major": version, "minor": 0}
-        major, minor = (_field(version, key, int, "schema_version") for key in ("major", "minor"))
+        major, minor = (field(version, key, int, "schema_version") for key in ("major", "minor"))
         if major != SCHEMA:
             raise FrontendError(
                 f"expected a program of schema {SCHEMA}, found {major}.{minor}; export and save it with torch 2.9 or "
                 "later, or 2.6 with its tensors as safetensors"
             )
-        module = _field(root, "graph_module", dict, "the program")
-        graph = self.graph(_field(module, "graph", dict, "the program"), "main")
-        signature = _field(module, "signature", dict, "the program")
+        module = field(root, "graph_module", dict, "the program")
+        graph = self.graph(field(module, "graph", dict, "the program"), "main")
+        signature = field(module, "signature", dict, "the program")
         inputs: list[str] = []
         parameters: dict[str, str] = {}
         tokens: list[str] = []
-        for spec in _field(signature, "input_specs", list, "the signature"):
+        for spec in field(signature, "input_specs", list, "the signature"):
             self.input(spec, inputs, parameters, tokens)
         outputs: dict[str, None] = {}
         mutated: dict[str, str] = {}
-        for spec in _field(signature, "output_specs", list, "the signature"):
+        for spec in field(signature, "output_specs", list, "the signature"):
             self.output(spec, outputs, mutated)
         values, written = functional(graph)
         now = dict(zip(graph.outputs, values.outputs, strict=True))
@@ -92,28 +90,28 @@ class _Parser:
         return Program(place, values, tuple(inputs), tuple(given), parameters, state, tuple(tokens), ranges)
 
     def input(self, spec: Any, inputs: list[str], parameters: dict[str, str], tokens: list[str]) -> None:
-        kind, given = _alternative(spec, "an input of the signature")
+        kind, given = alternative(spec, "an input of the signature")
         names = {
             "parameter": "parameter_name", "buffer": "buffer_name", "tensor_constant": "tensor_constant_name",
         }  # fmt: skip
         if kind == "user_input":
-            inputs.extend(references_of(self.argument(_field(given, "arg", dict, kind))))
+            inputs.extend(references_of(self.argument(field(given, "arg", dict, kind))))
         elif kind in names:
-            argument = _field(_field(given, "arg", dict, kind), "name", str, kind)
-            parameters[argument] = _field(given, names[kind], str, kind)
+            argument = field(field(given, "arg", dict, kind), "name", str, kind)
+            parameters[argument] = field(given, names[kind], str, kind)
         elif kind == "token":
-            tokens.append(_field(_field(given, "arg", dict, kind), "name", str, kind))
+            tokens.append(field(field(given, "arg", dict, kind), "name", str, kind))
         elif kind != "constant_input":
             raise FrontendError(f"expected inputs that are tensors and numbers, found a {kind}")
 
     def output(self, spec: Any, outputs: dict[str, None], mutated: dict[str, str]) -> None:
         """None and numbers that the program gives are left out; of a value that it gives twice there is one."""
-        kind, given = _alternative(spec, "an output of the signature")
+        kind, given = alternative(spec, "an output of the signature")
         if kind == "user_output":
-            outputs.update(dict.fromkeys(references_of(self.argument(_field(given, "arg", dict, kind)))))
+            outputs.update(dict.fromkeys(references_of(self.argument(field(given, "arg", dict, kind)))))
         elif kind in {"buffer_mutation", "parameter_mutation"}:
-            name = _field(given, "buffer_name" if kind == "buffer_mutation" else "parameter_name", str, kind)
-            mutated[name] = _field(_field(given, "arg", dict, kind), "name", str, kind)
+            name = field(given, "buffer_name" if kind == "buffer_mutation" else "parameter_name", str, kind)
+            mutated[name] = field(field(given, "arg", dict, kind), "name", str, kind)
         elif kind not in {"user_input_mutation", "token"}:  # values that the caller gave are not changed
             raise FrontendError(f"expected outputs of inference, found a {kind}; export the network without its loss")
 
@@ -121,12 +119,12 @@ class _Parser:
         self.depth += 1
         if self.depth > self.limits.nesting:
             raise FrontendError(f"expected graphs nested at most {self.limits.nesting} deep, found deeper ones")
-        nodes = _field(graph, "nodes", list, f"graph {name!r}")
+        nodes = field(graph, "nodes", list, f"graph {name!r}")
         self.nodes += len(nodes)
         if self.nodes > self.limits.nodes:
             raise FrontendError(f"expected at most {self.limits.nodes} nodes, found more")
-        inputs = [self.argument(given) for given in _field(graph, "inputs", list, f"graph {name!r}")]
-        outputs = [self.argument(given) for given in _field(graph, "outputs", list, f"graph {name!r}")]
+        inputs = [self.argument(given) for given in field(graph, "inputs", list, f"graph {name!r}")]
+        outputs = [self.argument(given) for given in field(graph, "outputs", list, f"graph {name!r}")]
         declared = dict(self.declared(graph))
         found = ProgramGraph(
             name,
@@ -140,23 +138,21 @@ class _Parser:
 
     def declared(self, graph: dict[str, Any]) -> list[tuple[str, ValueType]]:
         """The types of all tensors, and of the numbers that the program computes."""
-        tensors = _field(graph, "tensor_values", dict, "a graph")
+        tensors = field(graph, "tensor_values", dict, "a graph")
         found = [(name, value_type(meta, f"tensor {name!r}")) for name, meta in tensors.items()]
         for key, number in _NUMBER_TYPES.items():
             values = graph.get(key, {})
             if not isinstance(values, dict):
-                raise FrontendError(f"expected an object as {key}, found {_kind(values)}")
+                raise FrontendError(f"expected an object as {key}, found {kind_of(values)}")
             found += [(name, ValueType(number, ())) for name in values]
         return found
 
     def node(self, node: Any, index: int, declared: Mapping[str, ValueType]) -> ProgramNode:
         what = f"node {index}"
-        target = _field(node, "target", str, what)
-        outputs = [self.argument(given) for given in _field(node, "outputs", list, what)]
-        given = _field(node, "inputs", list, what)
-        arguments = [
-            (_field(item, "name", str, what), self.argument(_field(item, "arg", dict, what))) for item in given
-        ]
+        target = field(node, "target", str, what)
+        outputs = [self.argument(given) for given in field(node, "outputs", list, what)]
+        given = field(node, "inputs", list, what)
+        arguments = [(field(item, "name", str, what), self.argument(field(item, "arg", dict, what))) for item in given]
         names = [name for name, _ in arguments if name]
         if len(set(names)) < len(names):
             raise FrontendError(f"{what}: expected each argument of {printable(target)} once, found {names}")
@@ -168,18 +164,18 @@ class _Parser:
                 results.append(output.name if isinstance(output, Reference) else "")
         name = node.get("name") or next(filter(None, results), what)
         if not isinstance(name, str):
-            raise FrontendError(f"{what}: expected a name, found {_kind(name)}")
+            raise FrontendError(f"{what}: expected a name, found {kind_of(name)}")
         types = tuple(map(declared.get, results))
         return ProgramNode(target.removeprefix("torch.ops."), name, tuple(arguments), tuple(results), types)
 
     def argument(self, given: Any) -> Argument:
-        kind, value = _alternative(given, "an argument")
-        read = _ARGUMENTS.get(kind)
+        kind, value = alternative(given, "an argument")
+        read = ARGUMENTS.get(kind)
         if read is not None:
             return read(value)
         if kind == "as_graph":
-            name = _field(value, "name", str, "a graph")
-            return self.graph(_field(value, "graph", dict, f"graph {name!r}"), name)
+            name = field(value, "name", str, "a graph")
+            return self.graph(field(value, "graph", dict, f"graph {name!r}"), name)
         return Foreign(kind.removeprefix("as_").replace("_", " "))
 
 
@@ -187,7 +183,7 @@ def _ranges(constraints: Any) -> Iterator[tuple[str, tuple[int, float]]]:
     """The least and the largest number that each symbol stands for. A program that assumes 2 or more also runs with
     fewer (_check_input_constraints_for_graph in torch/_export/utils.py)."""
     if not isinstance(constraints, dict):
-        raise FrontendError(f"expected an object as range_constraints, found {_kind(constraints)}")
+        raise FrontendError(f"expected an object as range_constraints, found {kind_of(constraints)}")
     for symbol, limits in constraints.items():
         least, most = (limits.get(key) if isinstance(limits, dict) else None for key in ("min_val", "max_val"))
         yield symbol, (least if type(least) is int and least > 2 else 0, most if type(most) is int else inf)
@@ -195,124 +191,20 @@ def _ranges(constraints: Any) -> Iterator[tuple[str, tuple[int, float]]]:
 
 def value_type(meta: Any, what: str) -> ValueType:
     """The type in the description of a tensor."""
-    sizes = _field(meta, "sizes", list, what)
+    sizes = field(meta, "sizes", list, what)
     if len(sizes) > MOST_DIMENSIONS:
         raise FrontendError(f"{what}: expected at most {MOST_DIMENSIONS} dimensions, found {len(sizes)}")
-    layout = _field(meta, "layout", int, what)
-    return ValueType(_field(meta, "dtype", int, what), tuple(dimension(size, what) for size in sizes), layout)
+    layout = field(meta, "layout", int, what)
+    return ValueType(field(meta, "dtype", int, what), tuple(dimension(size, what) for size in sizes), layout)
 
 
 def dimension(given: Any, what: str) -> Dim | None:
     """An extent: a number, or an expression, which may have no meaning here."""
-    kind, value = _alternative(given, what)
+    kind, value = alternative(given, what)
     if kind == "as_int":
         if not isinstance(value, int) or not 0 <= value < 1 << 48:
             raise FrontendError(f"{what}: expected extents of zero or more, found {value!r}")
         return value
-    text = _field(value, "expr_str", str, what)
+    text = field(value, "expr_str", str, what)
     found = dimension_of(text)
     return found if found is None or not isinstance(found, int) or 0 <= found < 1 << 48 else None
-
-
-def _alternative(given: Any, what: str) -> tuple[str, Any]:
-    """The key and the value of an object with one key."""
-    if not isinstance(given, dict) or len(given) != 1:
-        raise FrontendError(f"{what}: expected an object of one key, found {_kind(given)}")
-    ((key, value),) = given.items()
-    return key, value
-
-
-def _field(given: Any, name: str, type_: type, what: str) -> Any:
-    """A field of an object. Raises FrontendError if it is absent or of another type."""
-    value = given.get(name) if isinstance(given, dict) else None
-    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
-        raise FrontendError(f"{what}: expected {type_.__name__} as {name!r}, found {_kind(value)}")
-    return value
-
-
-def _kind(value: object) -> str:
-    return "nothing" if value is None else f"{type(value).__name__} {printable(str(value))[:80]}"
-
-
-def _plain(*types: type) -> Callable[[Any], Argument]:
-    def read(value: Any) -> Argument:
-        if type(value) not in types:
-            raise FrontendError(f"expected an argument of type {types[0].__name__}, found {_kind(value)}")
-        found: Argument = value
-        return found
-
-    return read
-
-
-def _number(value: Any) -> Argument:
-    if isinstance(value, str) and value in _NUMBERS:
-        return _NUMBERS[value]
-    return float(_plain(float, int)(value))  # type: ignore[arg-type]  # one of these
-
-
-def _listed(read: Callable[[Any], Argument]) -> Callable[[Any], Argument]:
-    def read_all(value: Any) -> Argument:
-        if not isinstance(value, list):
-            raise FrontendError(f"expected a list as an argument, found {_kind(value)}")
-        return tuple(read(item) for item in value)
-
-    return read_all
-
-
-def _reference(value: Any) -> Argument:
-    return Reference(_field(value, "name", str, "an argument"))
-
-
-def _one_of(**kinds: Callable[[Any], Argument]) -> Callable[[Any], Argument]:
-    def read(value: Any) -> Argument:
-        kind, found = _alternative(value, "an argument")
-        if kind not in kinds:
-            raise FrontendError(f"expected an argument of {' or '.join(kinds)}, found {kind}")
-        return kinds[kind](found)
-
-    return read
-
-
-def _number_named(value: Any) -> Argument:
-    name = _plain(str)(value)
-    assert isinstance(name, str)
-    return Reference(name, is_number=True)
-
-
-_INTEGER, _FLAG, _TEXT = _plain(int), _plain(bool), _plain(str)
-_SYM_INT = _one_of(as_name=_number_named, as_int=_INTEGER)
-_SYM_FLOAT = _one_of(as_name=_number_named, as_float=_number, as_int=_number)
-_SYM_BOOL = _one_of(as_name=_number_named, as_bool=_FLAG)
-_OPTIONAL = _one_of(as_tensor=_reference, as_none=lambda value: None)
-
-
-def _element_type(value: Any) -> Argument:
-    number = _INTEGER(value)
-    assert isinstance(number, int)
-    return ElementType(number)
-
-
-_ARGUMENTS: Mapping[str, Callable[[Any], Argument]] = {
-    "as_none": lambda value: None,
-    "as_tensor": _reference,
-    "as_tensors": _listed(_reference),
-    "as_optional_tensor": _OPTIONAL,
-    "as_optional_tensors": _listed(_OPTIONAL),
-    "as_int": _INTEGER,
-    "as_ints": _listed(_INTEGER),
-    "as_float": _number,
-    "as_floats": _listed(_number),
-    "as_bool": _FLAG,
-    "as_bools": _listed(_FLAG),
-    "as_operator": _TEXT,
-    "as_string": _TEXT,
-    "as_strings": _listed(_TEXT),
-    "as_sym_int": _SYM_INT,
-    "as_sym_ints": _listed(_SYM_INT),
-    "as_sym_float": _SYM_FLOAT,
-    "as_sym_floats": _listed(_SYM_FLOAT),
-    "as_sym_bool": _SYM_BOOL,
-    "as_sym_bools": _listed(_SYM_BOOL),
-    "as_scalar_type": _element_type,
-}
-"""How to read each kind of argument; others have no meaning here."""
