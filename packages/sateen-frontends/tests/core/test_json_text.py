@@ -13,6 +13,7 @@ def nested(levels):
 def test_values_are_read():
     assert parse_json(b'{"a": [1, 2.5, null, "\xc3\xa9"]}', "x") == {"a": [1, 2.5, None, "é"]}
     parse_json(nested(MOST_NESTED), "x")
+    assert parse_json(b"[-Infinity, 1]", "x", by_python=True) == [float("-inf"), 1]
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,15 @@ class _RepeatedKeyError(Exception):
     pass
 
 
-def parse_json(data: bytes | memoryview, what: str) -> Any:
+def parse_json(data: bytes | memoryview, what: str, *, by_python: bool = False) -> Any:
     """The value that JSON stands for. Raises FrontendError, which begins with `what`, if it is damaged, has a key twice
-    in an object, or is nested more than `MOST_NESTED` deep."""
+    in an object, or is nested more than `MOST_NESTED` deep.
+
+    Files that Python wrote may have the numbers NaN and Infinity, which JSON lacks.
+    """
+    constant = None if by_python else _no_constant
     try:
-        value = json.loads(str(data, "utf-8"), object_pairs_hook=_object, parse_constant=_no_constant)
+        value = json.loads(str(data, "utf-8"), object_pairs_hook=_object, parse_constant=constant)
     except _RepeatedKeyError as error:
         raise FrontendError(f"{what}: expected each key of a JSON object once, found {error.args[0]!r} twice") from None
     except RecursionError:
@@ -35,9 +39,9 @@ def parse_json(data: bytes | memoryview, what: str) -> Any:
     return value
 
 
-def parse_object(data: bytes | memoryview, what: str) -> dict[str, Any]:
+def parse_object(data: bytes | memoryview, what: str, *, by_python: bool = False) -> dict[str, Any]:
     """As `parse_json`, of an object."""
-    value = parse_json(data, what)
+    value = parse_json(data, what, by_python=by_python)
     if not isinstance(value, dict):
         raise FrontendError(f"{what}: expected an object of JSON, found {type(value).__name__}")
     return value

@@ -41,7 +41,8 @@ def _loaded(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]
         archive = open_archive(source.data, source.place)
         root = open_hdf5(bytes(archive.read("model.weights.h5")), limits.tensor_bytes, f"the weights of {name}")
         configuration, metadata = (
-            parse_object(archive.read(part), f"{source.place}: {part}") for part in ("config.json", "metadata.json")
+            parse_object(archive.read(part), f"{source.place}: {part}", by_python=True)
+            for part in ("config.json", "metadata.json")
         )
         whole = {**configuration, "keras_version": metadata.get("keras_version")}
         return _file(name, whole, root, limits), ()
@@ -50,14 +51,18 @@ def _loaded(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]
         text = root.text(_WHOLE)
         if text is not None:
             require_alone(source, "a whole model of Keras")
-            return _file(name, parse_object(text.encode(), f"{source.place}: {_WHOLE}"), root, limits), ()
+            return _file(
+                name, parse_object(text.encode(), f"{source.place}: {_WHOLE}", by_python=True), root, limits
+            ), ()
     architecture, weights_source = paired(source, _ARCHITECTURE, _WEIGHTS, limits)
     root = open_hdf5(weights_source.data, limits.tensor_bytes, weights_source.place)
     if root.text(_WHOLE) is not None:
         raise FrontendError(f"{weights_source.place}: a whole model, found with an architecture; read it alone")
     other = weights_source if source is architecture else architecture
     files = () if other.path is None else (other.path,)
-    return _file(_name(architecture), parse_object(architecture.data, architecture.place), root, limits), files
+    return _file(
+        _name(architecture), parse_object(architecture.data, architecture.place, by_python=True), root, limits
+    ), files
 
 
 def _file(name: str, configuration: dict[str, Any], root: Hdf5Group, limits: Limits) -> KerasFile:
