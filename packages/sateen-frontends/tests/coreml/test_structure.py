@@ -95,3 +95,17 @@ def test_damaged_models_are_refused_or_read_but_nothing_else(coreml):
             data[place] = random.integers(0, 256)
         with suppress(FrontendError):
             check(bytes(data[: random.integers(len(data) // 2, len(data) + 1)]))
+
+
+def test_nested_pipelines_and_branches_are_read(coreml):
+    """Deeper ones than these are refused by Protocol Buffers, which nests messages 100 deep."""
+    made = coreml.model([coreml.layer("softmax", "x", "y")], [coreml.array("x", 2)], [coreml.array("y", 2)])
+    block = schema.Block(outputs=["x"])
+    for level in range(10):
+        made = _pipeline(made)
+        operation = coreml.operation("cond", [coreml.tensor(f"y{level}", 11, 2)], pred=coreml.value(True, 1))
+        operation.blocks.extend([block, schema.Block(outputs=["x"])])
+        block = schema.Block(outputs=[f"y{level}"], operations=[operation])
+    assert coreml.results(made, {"x": [1, 1]})["y"].tolist() == [0.5, 0.5]
+    program = coreml.program(block.operations, [coreml.tensor("x", 11, 2)], block.outputs)
+    assert coreml.results(program, {"x": [3, 4]})["y9"].tolist() == [3, 4]

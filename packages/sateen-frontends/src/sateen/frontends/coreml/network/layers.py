@@ -217,13 +217,13 @@ def _outputs(network: Message, description: Message) -> dict[str, _Output]:
 
 def _gives(layer: Message) -> Sequence[str]:
     """The blobs that a layer gives; those of branches and loops are given by the layers within."""
-    names = list(layer.output)
+    names = dict.fromkeys(layer.output)
     kind = layer.WhichOneof("layer")
     if kind in ("branch", "loop"):
         for _, network in getattr(layer, kind).ListFields():
             for inner in getattr(network, "layers", ()):
-                names += [name for name in _gives(inner) if name not in names]
-    return names
+                names.update(dict.fromkeys(_gives(inner)))
+    return list(names)
 
 
 def _fresh(name: str, names: set[str]) -> str:
