@@ -9,12 +9,13 @@ import click
 
 from sateen.frontends.command.caches import object_cache, tell_refusal, verified_files
 from sateen.frontends.command.compilation import Compilation, check_target, records_of
+from sateen.frontends.command.devices import compiled_for
 from sateen.frontends.command.files import is_artifact
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph
 from sateen.graph_ir.compile import build, lowered, network_target
 from sateen.graph_ir.ir import Graph
-from sateen.runtime import Artifact, Model, SateenError, read_artifact
+from sateen.runtime import Artifact, Model, SateenError, Session, SessionModel, read_artifact
 from sateen.runtime import load as load_artifact
 from sateen.tensor_ir.codegen import CompilerPool
 
@@ -90,6 +91,23 @@ def load_model(
         return load_artifact(compile_model(path, compilation, change, timed=timed), threads=threads)
     _require_default(path, compilation)
     return load_artifact(path, threads=threads, verified=verified_files())
+
+
+def load_model_there(
+    path: Path,
+    compilation: Compilation,
+    threads: int,
+    session: Session,
+    change: Callable[[Graph], Graph] = lambda graph: graph,
+) -> SessionModel:
+    """As `load_model`, in a session; a model is compiled for the processor there if no target is given."""
+    if is_artifact(path):
+        _require_default(path, compilation)
+        artifact = read_artifact(path, verified=verified_files())
+    else:
+        artifact = compile_model(path, compiled_for(session, compilation), change)
+    with step(f"sending {path.name}"):
+        return session.load_model(artifact, threads=threads)
 
 
 def _require_default(path: Path, compilation: Compilation) -> None:

@@ -22,6 +22,7 @@ from sateen.frontends.command.doctor import doctor
 from sateen.frontends.command.inspect import inspect
 from sateen.frontends.command.output import say
 from sateen.frontends.command.profile import profile
+from sateen.frontends.command.rpc import rpc
 from sateen.frontends.command.run import run
 from sateen.frontends.command.tune import tune
 from sateen.frontends.command.verify import verify
@@ -41,7 +42,7 @@ def sateen() -> None:
     """
 
 
-for verb in (check, compile_, run, verify, bench, profile, inspect, tune, doctor):
+for verb in (check, compile_, run, verify, bench, profile, inspect, tune, doctor, rpc):
     sateen.add_command(verb)
 
 

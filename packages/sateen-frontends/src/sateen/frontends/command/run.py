@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -29,15 +30,16 @@ from sateen.frontends.command.arrays import (
     split_key,
     write_arrays,
 )
-from sateen.frontends.command.artifacts import load_model
+from sateen.frontends.command.artifacts import load_model, load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.devices import DevicePlace, device_options
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.labels import Ranked, are_labels, largest, predicted, read_labels, require_labels
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.pictures import Recipe, read_picture
 from sateen.frontends.command.reading import sources_of
 from sateen.graph_ir.ir import Array, Graph
-from sateen.runtime import ArgumentError, Parameter
+from sateen.runtime import ArgumentError, Model, Parameter, SessionModel
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.files import replacing
 
@@ -77,6 +79,7 @@ MOST_NAMED = 8
 @threads_option
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="Show the K largest elements of the first output.")
 @click.option("--labels", type=FILE, metavar="FILE", help="A label a line for --top, which is 5 if not given.")
+@device_options
 @compilation_options
 @json_option
 def run(
@@ -92,10 +95,11 @@ def run(
     threads: int,
     top: int | None,
     labels: Path | None,
+    device: DevicePlace | None,
     compilation: Compilation,
     as_json: bool,
 ) -> None:
-    """Run a network once. A MODEL is compiled first, in memory."""
+    """Run a network once. A MODEL is compiled first, in memory, for the processor of the device."""
     recipe = Recipe(bgr, mean, std, None if brightest is None else int(brightest), crop)
     if output is not None:
         read = [split_key(text)[0] for _, text in given] + ([] if labels is None else [labels])
@@ -109,13 +113,19 @@ def run(
             require_labels(names, graph.outputs[0].type.shape)
         return graph
 
-    loaded = load_model(model, compilation, threads, change=checked)
-    if names is not None:
-        require_labels(names, loaded.outputs[0].shape)
-    inputs = _inputs(loaded.inputs, given, seed, recipe)
-    start = perf_counter()
-    outputs = loaded.run(inputs).numpy()
-    seconds = perf_counter() - start
+    with ExitStack() as stack:
+        loaded: Model | SessionModel
+        if device is None:
+            loaded = load_model(model, compilation, threads, change=checked)
+        else:
+            session = stack.enter_context(device.session())
+            loaded = load_model_there(model, compilation, threads, session, checked)
+        if names is not None:
+            require_labels(names, loaded.outputs[0].shape)
+        inputs = _inputs(loaded.inputs, given, seed, recipe)
+        start = perf_counter()
+        outputs = loaded.run(inputs).numpy()
+        seconds = perf_counter() - start
     if output is not None:
         with writing(output), replacing(output) as file:
             write_arrays(file, outputs)

@@ -1,0 +1,81 @@
+"""Devices elsewhere: the options that name one, and the session that they give."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sateen.frontends.command.arguments import FILE
+from sateen.frontends.command.compilation import Compilation
+from sateen.frontends.command.progress import step
+from sateen.frontends.core.packages import imported
+from sateen.runtime import Session
+
+MISSING = "sateen-rpc is not installed: pip install 'sateen-frontends[rpc]'"
+_PLACE = re.compile(r"(?P<kind>rpc|tracker)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlace:
+    """Where a device is: a server, or a name that a tracker knows."""
+
+    text: str
+    kind: str
+    host: str
+    port: int
+    name: str
+    key_file: Path
+
+    def session(self) -> Session:
+        """A session there. Raises ArgumentError if sateen-rpc is missing, and the errors of a session."""
+        rpc = imported("sateen.rpc", MISSING)
+        key = rpc.read_key(self.key_file)
+        with step(f"connecting to {self.text}"):
+            if self.kind == "rpc":
+                session: Session = rpc.RemoteSession(self.host, self.port, key, seconds=SECONDS)
+            else:
+                session = rpc.tracked_session(self.host, self.port, key, self.name, seconds=SECONDS)
+            return session
+
+
+SECONDS = 600.0
+"""How long a request to a device may take."""
+
+
+def compiled_for(session: Session, compilation: Compilation) -> Compilation:
+    """How to compile for the device of a session: for its own processor, if no target is given."""
+    return replace(compilation, target=session.info()["target"]) if compilation.target == "llvm" else compilation
+
+
+def device_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--device` and `--key-file` to a verb, which gets a DevicePlace or None as `device`."""
+
+    @click.option(
+        "--device", "place", metavar="PLACE", help="Run it there: rpc://HOST:PORT, or tracker://HOST:PORT/NAME."
+    )
+    @click.option("--key-file", type=FILE, metavar="FILE", help="The key that the device knows (`sateen rpc pair`).")
+    @functools.wraps(verb)
+    def placed(place: str | None, key_file: Path | None, **others: Any) -> Any:
+        return verb(device=_device(place, key_file), **others)
+
+    return placed
+
+
+def _device(text: str | None, key_file: Path | None) -> DevicePlace | None:
+    if text is None:
+        if key_file is not None:
+            raise click.UsageError("--key-file is for --device")
+        return None
+    match = _PLACE.fullmatch(text)
+    if match is None or (match["kind"] == "tracker") != (match["name"] is not None):
+        raise click.UsageError(f"--device: expected rpc://HOST:PORT or tracker://HOST:PORT/NAME, found {text!r}")
+    if key_file is None:
+        raise click.UsageError("--device needs --key-file FILE, the key that the device knows")
+    host = match["host"].removeprefix("[").removesuffix("]")
+    return DevicePlace(text, match["kind"], host, int(match["port"]), match["name"] or "", key_file)

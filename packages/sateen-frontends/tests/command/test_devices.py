@@ -1,0 +1,70 @@
+"""Networks on devices: `--device`, and `sateen rpc`."""
+
+import threading
+
+import pytest
+
+from sateen.rpc import Key, Registration, Server, SessionLimits, Tracker, add_key, read_key
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    add_key(Key.new(), tmp_path / "key")
+    return tmp_path / "key"
+
+
+@pytest.fixture
+def server(tmp_path, key_file):
+    with Server("127.0.0.1", 0, [read_key(key_file)], tmp_path / "store", SessionLimits()) as opened:
+        threading.Thread(target=opened.serve, daemon=True).start()
+        yield opened
+
+
+@pytest.mark.parametrize("kind", ["model", "artifact"])
+def test_a_network_runs_there_and_gives_what_it_gives_here(sateen, dense, artifact, server, key_file, kind):
+    path = dense if kind == "model" else artifact
+    place = "rpc://{}:{}".format(*server.address)
+    here = sateen("run", path, "--random", 0)
+    there = sateen("run", path, "--random", 0, "--device", place, "--key-file", key_file)
+    assert (there.status, there.out) == (0, here.out), there.err
+
+
+def test_a_tracker_finds_the_device(sateen, artifact, server, key_file):
+    key = read_key(key_file)
+    with Tracker("127.0.0.1", 0, [key]) as tracker:
+        threading.Thread(target=tracker.serve, daemon=True).start()
+        registration = Registration(server, "pi", tracker.address, key)
+        place = "tracker://{}:{}/pi".format(*tracker.address)
+        ran = sateen("run", artifact, "--random", 0, "--device", place, "--key-file", key_file)
+        assert ran.status == 0, ran.err
+        asked = sateen("rpc", "query", "{}:{}".format(*tracker.address), "--key-file", key_file)
+        assert asked.out.splitlines()[1].startswith("pi    {}:{}".format(*server.address))
+        registration.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--device", "ssh://a:1"], "expected rpc://HOST:PORT or tracker://HOST:PORT/NAME, found 'ssh://a:1'"),
+        (["--device", "rpc://a:1/b"], "expected rpc://HOST:PORT or tracker://HOST:PORT/NAME"),
+        (["--device", "tracker://a:1"], "expected rpc://HOST:PORT or tracker://HOST:PORT/NAME"),
+        (["--device", "rpc://127.0.0.1:1"], "--device needs --key-file FILE"),
+    ],
+)
+def test_wrong_places_are_wrong_usage(sateen, artifact, options, message):
+    ran = sateen("run", artifact, "--random", 0, *options)
+    assert ran.status == 2
+    assert message in ran.err
+
+
+def test_keys_are_for_devices(sateen, artifact, key_file):
+    assert "--key-file is for --device" in sateen("run", artifact, "--random", 0, "--key-file", key_file).err
+    ran = sateen("run", artifact, "--random", 0, "--device", "rpc://127.0.0.1:1", "--key-file", key_file)
+    assert ran.status == 1
+    assert "127.0.0.1:1: expected a server of sateen-rpc: Connection refused" in ran.err
+
+
+def test_verbs_of_rpc_are_those_of_its_own_command(sateen, tmp_path):
+    assert sateen("rpc", "key", "--key-file", tmp_path / "new").status == 0
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
+    assert sateen("rpc", "server", "--key-file", tmp_path / "none").status == 1
