@@ -43,7 +43,9 @@ def test_recorded_outputs_judge_a_network_that_begins_at_an_inner_value(sateen, 
     np.savez("given.npz", **{"in/y": np.array([-1, 2], "f"), "out/z": np.array([1, -2], "f")})
     options = ("--from", "y", "--inputs", "given.npz")
     assert sateen("verify", chain, "--against", "recorded", *options).status == 0
-    assert "--from needs --against recorded" in sateen("verify", chain, *options).err
+    against = ("--against", "onnxruntime")
+    assert "--from needs --against definitions or recorded" in sateen("verify", chain, *against, *options).err
+    assert sateen("verify", chain, "--against", "definitions", "--from", "y").status == 0
 
 
 def test_an_unknown_value_is_refused_with_the_known_ones(sateen, chain):

@@ -17,7 +17,7 @@ from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
 from sateen.runtime import Session
 
-MISSING = "sateen-rpc is not installed: pip install 'sateen-frontends[rpc]'"
+MISSING = "expected sateen-rpc, which is not installed; extra rpc of sateen-frontends brings it"
 _PLACE = re.compile(r"(?P<kind>rpc|tracker)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?")
 
 
