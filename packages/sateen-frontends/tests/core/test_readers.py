@@ -93,3 +93,21 @@ def test_nobody_waits_for_formats_that_are_not_read():
     parts = [name for name in modules if re.fullmatch(r"sateen\.frontends\.\w+\.(opening|loading|converters)", name)]
     assert parts == []
     assert not {"onnx", "google.protobuf", "flatbuffers", "onnxruntime", "torch"}.intersection(modules)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"outputs": "y"}, TypeError, "expected a sequence of names as outputs, found the text 'y'"),
+        (
+            {"shapes": {"x": "12"}},
+            FrontendError,
+            "input 'x': expected a shape of whole numbers of 0 or more, found '12'",
+        ),
+        ({"shapes": {"x": (2.0,)}}, FrontendError, "input 'x': expected a shape of whole numbers of 0 or more"),
+        ({"dims": {"n": 2.5}}, FrontendError, "dims"),
+    ],
+)
+def test_options_of_other_types_are_refused(relu, options, error, message):
+    with pytest.raises(error, match=message):
+        load(relu.SerializeToString(), **options)

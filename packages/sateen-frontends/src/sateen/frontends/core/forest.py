@@ -133,7 +133,8 @@ def forest_of(nodes: Nodes, weights: Weights, outputs: int, dtype: Any, *, adds:
         sets = [nodes.sets.get(int(node), nodes.value[node : node + 1]) for node in order[equal]]
         columns, count = without_equality(columns, equal, sets, nodes.mode[order][equal] == NEQ, first_leaf, dtype)
         roots += np.where(roots >= first_leaf, count, 0)
-        depths *= 1 + max(map(len, sets))
+        decisions = len(columns["feature"])  # no way is longer, and this many fit an int32
+        depths = np.minimum(depths * (1 + max(map(len, sets))), decisions)
     whole = np.int32
     return Forest(
         roots.astype(whole), depths.astype(whole), targets.astype(whole), _packed(columns), values,

@@ -60,6 +60,9 @@ def input_types(
     Raises FrontendError if a shape or dimension does not exist in the model, or contradicts it.
     """
     require_known(shapes, [given.name for given in inputs], "shapes (--shape)", "inputs")
+    for name, shape in shapes.items():
+        if isinstance(shape, str) or not all(_is_extent(extent) for extent in shape):
+            raise FrontendError(f"input {name!r}: expected a shape of whole numbers of 0 or more, found {shape!r:.80}")
     declared: dict[str, TensorType] = {}
     bindings = dict(dims)
     symbols: set[str] = set()
@@ -76,10 +79,14 @@ def input_types(
             )
         declared[name] = type_
     require_known(dims, sorted(symbols), "dims (--dim)", "open dimensions")
-    wrong = {name: extent for name, extent in bindings.items() if isinstance(extent, bool) or not extent > 0}
+    wrong = {name: extent for name, extent in bindings.items() if not _is_extent(extent) or extent == 0}
     if wrong:
         raise FrontendError(f"expected dimensions of one or more elements, found {wrong}")
     return {name: bound(type_, bindings) for name, type_ in declared.items()}, bindings
+
+
+def _is_extent(extent: object) -> bool:
+    return isinstance(extent, int | np.integer) and not isinstance(extent, bool) and bool(extent >= 0)
 
 
 def bound(type_: TensorType, dims: Mapping[str, int]) -> TensorType:

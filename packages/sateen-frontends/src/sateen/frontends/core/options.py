@@ -46,10 +46,13 @@ def report_of(model: LoadedModel, options: ReadOptions) -> Report:
 
 
 def _settings(options: ReadOptions) -> tuple[Bindings, OpSet]:
-    """Raises TypeError for an option that does not exist."""
+    """Raises TypeError for an option that does not exist, and for a name in place of names."""
     if unknown := sorted(options.keys() - ReadOptions.__annotations__.keys()):
         known = ", ".join(ReadOptions.__annotations__)
         raise TypeError(f"expected options {known}, found {', '.join(unknown)}")
+    for name in ("inputs", "outputs"):
+        if isinstance(options.get(name), str):
+            raise TypeError(f"expected a sequence of names as {name}, found the text {options[name]!r}")
     given = {name: value for name, value in options.items() if name != "operators"}
     return Bindings(**given), options.get("operators", OPS)  # type: ignore[arg-type]  # the others are Bindings' fields
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
-from sateen.frontends.core.options import ReadOptions, network_of, with_weights
+from sateen.frontends.core.options import ReadOptions, read_as
 from sateen.frontends.core.reader import Deferred, Reader
-from sateen.frontends.core.source import LIMITS, Given, read_source
+from sateen.frontends.core.source import Given
 from sateen.frontends.tensorflow.recognition import CHECKPOINT, EXPECTED, TAGS, is_tensorflow
 from sateen.graph_ir.ir import Array, Graph
-from sateen.runtime.errors import FrontendError
 
 _OPEN = Deferred("sateen.frontends.tensorflow.opening", "open_tensorflow")
 TENSORFLOW = Reader(EXPECTED, is_tensorflow, _OPEN, weights=CHECKPOINT)
@@ -33,7 +33,5 @@ def from_tensorflow(
     the nodes that nothing reads. Raises FrontendError where the model is malformed, or has nodes that can't be
     compiled, naming all of them.
     """
-    given = read_source(source, LIMITS, EXPECTED)
-    if not is_tensorflow(given):
-        raise FrontendError(f"{given.place}: expected {EXPECTED}, found {given.format or 'data of another kind'}")
-    return network_of(_OPEN(with_weights(given, weights, TENSORFLOW), LIMITS, signature, tags), options)
+    reader = replace(TENSORFLOW, load=lambda given, limits: _OPEN(given, limits, signature, tags))
+    return read_as(reader, source, weights, **options)

@@ -53,7 +53,7 @@ def _squeeze(node: TensorflowNode) -> Operand:
 
 
 def _transpose(node: TensorflowNode) -> Operand:
-    permutation = tuple(axis % max(node.rank(0), 1) for axis in node.integers_at(1))
+    permutation = tuple(normal_axis(axis, node.rank(0)) for axis in node.integers_at(1))
     if sorted(permutation) != list(range(node.rank(0))):
         raise FrontendError(f"expected a permutation of {node.rank(0)} axes, found {list(node.integers_at(1))}")
     return node.result(ops.Transpose(permutation=permutation), node.value(0))
