@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from sateen import frontends
-from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.core.source import LIMITS, Limits, Source
 from sateen.frontends.keras import KERAS
+from sateen.frontends.keras.networks import layer_of
 from sateen.frontends.keras.recognition import is_keras
 from sateen.frontends.readers import READERS
 from sateen.runtime.errors import FrontendError
@@ -292,3 +293,20 @@ def test_networks_within_networks_are_bounded(files):
         inner["config"]["output_layers"] = [[name, 2, 0]]
     with pytest.raises(FrontendError, match="expected at most 100 calls of layers, found more"):
         KERAS.load(Source(files.written(inner, {})), Limits(expanded=100)).declarations()
+
+
+def test_weights_of_other_sizes_are_refused(files):
+    for config in ({"units": 3}, {"units": 5}):
+        layers = [files.given("x", 3), files.layer("Dense", "y", "x", **config)]
+        weights = {"y": [("k", np.ones((3, 4), np.float32)), ("b", np.ones(4, np.float32))]}
+        expected = f"layer 'y' (Dense) has units of {config['units']}, found 'kernel' of shape [3, 4]; give the file"
+        assert expected in refusal(files.written(files.functional(layers, ["y"]), weights))
+
+
+def test_sums_of_tensors_in_h5_files_of_keras_3_are_no_layers():
+    """`a + b` is written as a class Add, without the settings of a layer, and merges no masks."""
+    call = {"args": [{"class_name": "__keras_tensor__", "config": {"shape": [None, 2], "dtype": "float32",
+            "keras_history": ["x", 0, 0]}}] * 2, "kwargs": {}}  # fmt: skip
+    function = {"class_name": "Add", "name": "y", "config": {"name": "y"}, "inbound_nodes": [call]}
+    whole = {**function, "config": {"name": "y", "trainable": True, "dtype": "float32"}}
+    assert [layer_of(given, LIMITS).kind for given in (function, whole)] == ["ops.Add", "Add"]

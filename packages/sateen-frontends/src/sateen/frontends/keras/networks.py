@@ -135,11 +135,19 @@ def _is_kerass(data: Mapping[str, Any]) -> bool:
 def _kind_of(data: Mapping[str, Any], term: str, config: Mapping[str, Any]) -> str:
     if not _is_kerass(data):
         return f"?{term}"
-    if ".ops." in f".{data.get('module') or ''}.":
+    if ".ops." in f".{data.get('module') or ''}." or _is_function(data, config):
         return f"ops.{term}"
     if term in {"TFOpLambda", "SlicingOpLambda", "ClassMethod"}:
         return f"tf.{config.get('function') or config.get('symbol')}"
     return kind_of(term, config)
+
+
+def _is_function(data: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    """Whether an entry without a module is a function of keras.ops, in an .h5 file of Keras 3: it has a call with
+    `args`, and none of the settings that all layers have (`Operation.get_config`)."""
+    calls = data.get("inbound_nodes")
+    of_keras_3 = isinstance(calls, list) and any(isinstance(call, dict) and "args" in call for call in calls)
+    return data.get("module") is None and of_keras_3 and not config.keys() & {"trainable", "dtype"}
 
 
 def _groups(layers: Sequence[Layer], container: str) -> list[str]:

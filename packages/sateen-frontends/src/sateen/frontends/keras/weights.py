@@ -10,6 +10,7 @@ import numpy as np
 from sateen.frontends.keras.dialects import kernel_of_keras_1
 from sateen.frontends.keras.hdf5 import Hdf5Group
 from sateen.frontends.keras.layers import Layer
+from sateen.frontends.keras.sizes import require_sizes
 from sateen.frontends.keras.unread import is_unknown, require_all_read, unreadable_groups
 from sateen.frontends.keras.variables import Owned, owned
 from sateen.frontends.keras.version import Version
@@ -28,9 +29,14 @@ _FLIPPED = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose", "ConvLSTM2D"}
 
 
 def weights_of(root: Hdf5Group, network: Layer, version: Version) -> Weights:
-    """The data of all variables of a network. Raises FrontendError if some are missing, or the file has others."""
+    """The data of all variables of a network. Raises FrontendError if some are missing, or the file has others or of
+    other sizes."""
     lists = next((group for group in _candidates(root) if group.texts(LIST) is not None), None)
-    return _of_groups(root, network) if lists is None else _of_lists(lists, network, version)
+    found = _of_groups(root, network) if lists is None else _of_lists(lists, network, version)
+    for layer, arrays in found.items():
+        if version.generation > 1 or not layer.kind.endswith("Transpose"):  # those of Keras 1 have other axes
+            require_sizes(layer, arrays, root.what)
+    return found
 
 
 def _candidates(root: Hdf5Group) -> Iterable[Hdf5Group]:
