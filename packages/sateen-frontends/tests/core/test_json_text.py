@@ -2,7 +2,7 @@
 
 import pytest
 
-from sateen.frontends.core.json_text import MOST_NESTED, parse_json, parse_object
+from sateen.frontends.core.json_text import MOST_BYTES, MOST_NESTED, parse_json, parse_object
 from sateen.runtime.errors import FrontendError
 
 
@@ -31,6 +31,11 @@ def test_values_are_read():
 def test_what_is_refused(text, message):
     with pytest.raises(FrontendError, match=message):
         parse_json(text, "x")
+
+
+def test_long_texts_are_refused():
+    with pytest.raises(FrontendError, match=f"x: expected JSON of at most {MOST_BYTES} bytes, found {MOST_BYTES + 2}"):
+        parse_json(b"1".ljust(MOST_BYTES + 2), "x")
 
 
 def test_an_object_is_expected():

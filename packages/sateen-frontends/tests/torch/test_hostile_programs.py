@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from sateen.frontends import load
+from sateen.frontends.core.archive import Archive
+from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.torch.loading import load_torch
 from sateen.runtime.errors import FrontendError
 
 
@@ -94,6 +97,40 @@ def test_an_archive_that_inflates_too_much_is_refused(files, zipped):
 
 def test_a_compressed_archive_is_read(files, zipped):
     assert load(zipped(files, zipfile.ZIP_DEFLATED))[1].keys() == {"w"}
+
+
+def test_storages_are_read_once_and_only_where_they_are_wanted(files, zipped, monkeypatch):
+    config = json.loads(files[CONFIG])
+    payload = config["config"]["w"]
+    config["config"] |= {f"unread{i}": {**payload, "path_name": "none"} for i in range(100)}
+    read = []
+    original = Archive.read
+    monkeypatch.setattr(Archive, "read", lambda self, name, *most: read.append(name) or original(self, name, *most))
+    assert load(zipped({**files, CONFIG: json.dumps(config)}))[1].keys() == {"w"}
+    assert read.count(WEIGHT) == 1
+
+
+def test_tensors_of_one_storage_count_each(written, zipped):
+    """Two that lie at other places of one storage."""
+    x = written.input("x", (2, 3))
+    sums = [
+        written.call(
+            "aten.add.Tensor", self=x, other=written.parameter(name, np.ones((2, 3), np.float32)), name=f"y{name}"
+        )
+        for name in "vw"
+    ]
+    with zipfile.ZipFile(io.BytesIO(written.data(*sums))) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(files[CONFIG])
+    path = config["config"]["w"]["path_name"] = config["config"]["v"]["path_name"]
+    config["config"]["w"]["tensor_meta"]["storage_offset"] = {"as_int": 1}
+    files |= {CONFIG: json.dumps(config), f"archive/data/weights/{path}": np.ones(7, np.float32).tobytes()}
+    assert load(zipped(files))[1].keys() == {"v", "w"}
+    source = Source(zipped(files))
+    with pytest.raises(
+        FrontendError, match=r"tensor 'w': expected a tensor of at most 16 bytes, found float32\[2, 3\]"
+    ):
+        load_torch(source, Limits(tensor_bytes=40))
 
 
 def test_a_wrong_checksum_is_refused(files, zipped):

@@ -1,7 +1,7 @@
 """The files in a zip archive, as memory of the archive wherever they are stored as they are.
 
 Nothing is unpacked to disk. Names that leave the archive, names given twice, encrypted files and files that inflate
-by more than a hundred times are refused.
+by more than a hundred times, each or all together, are refused.
 """
 
 from __future__ import annotations
@@ -39,11 +39,15 @@ class Archive:
     def names(self) -> Collection[str]:
         return self.entries.keys()
 
-    def read(self, name: str) -> memoryview:
-        """The content of a file. Raises FrontendError if there is none of this name, or if it is damaged."""
+    def read(self, name: str, most: int | None = None) -> memoryview:
+        """The content of a file. Raises FrontendError if there is none of this name, or if it is damaged, or before
+        it is inflated if it has more than `most` bytes."""
         if name not in self.entries:
             raise FrontendError(f"{self.place}: expected a file {name!r} in the archive, found none")
         entry = self.entries[name]
+        if most is not None and entry.file_size > most:
+            sizes = f"at most {most} bytes, found {entry.file_size}"
+            raise FrontendError(f"{self.place}: expected {name!r} in the archive to have {sizes}")
         try:
             content = self._inflated(entry) if entry.compress_type == ZIP_DEFLATED else self._bytes_of(entry)
         except _DAMAGED as error:
@@ -92,4 +96,7 @@ def open_archive(data: bytes, place: str) -> Archive:
             sizes = f"{entry.compress_size} bytes for {entry.file_size}"
             raise FrontendError(f"{place}: {name!r} in the archive has {sizes}; expected at most {MOST_RATIO} for one")
         entries[name] = entry
+    total = sum(entry.file_size for entry in found)  # files may share the bytes that they inflate from
+    if total > MOST_RATIO * len(data):
+        raise FrontendError(f"{place}: {total} bytes are in {len(data)}; expected at most {MOST_RATIO} for one")
     return Archive(data, place, entries)

@@ -12,6 +12,8 @@ from typing import Any
 
 from sateen.runtime.errors import FrontendError
 
+MOST_BYTES = 1 << 26
+"""The most bytes of a text of JSON; its values may take thirty times as many."""
 MOST_NESTED = 512
 """The most levels of objects and arrays; a graph within graphs takes seven or eight for each."""
 
@@ -21,11 +23,13 @@ class _RepeatedKeyError(Exception):
 
 
 def parse_json(data: bytes | memoryview, what: str, *, by_python: bool = False) -> Any:
-    """The value that JSON stands for. Raises FrontendError, which begins with `what`, if it is damaged, has a key twice
-    in an object, or is nested more than `MOST_NESTED` deep.
+    """The value that JSON stands for. Raises FrontendError, which begins with `what`, if it is damaged, has more than
+    `MOST_BYTES`, has a key twice in an object, or is nested more than `MOST_NESTED` deep.
 
     Files that Python wrote may have the numbers NaN and Infinity, which JSON lacks.
     """
+    if len(data) > MOST_BYTES:
+        raise FrontendError(f"{what}: expected JSON of at most {MOST_BYTES} bytes, found {len(data)}")
     constant = None if by_python else _no_constant
     try:
         value = json.loads(str(data, "utf-8"), object_pairs_hook=_object, parse_constant=constant)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sateen.frontends.core.archive import open_archive
-from sateen.frontends.core.json_text import parse_object
+from sateen.frontends.core.json_text import MOST_BYTES, parse_object
 from sateen.frontends.core.pairs import Half, paired, require_alone
 from sateen.frontends.core.report import in_model
 from sateen.frontends.core.source import Limits, Source
@@ -41,7 +41,7 @@ def _loaded(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]
         archive = open_archive(source.data, source.place)
         root = open_hdf5(bytes(archive.read("model.weights.h5")), limits.tensor_bytes, f"the weights of {name}")
         configuration, metadata = (
-            parse_object(archive.read(part), f"{source.place}: {part}", by_python=True)
+            parse_object(archive.read(part, MOST_BYTES), f"{source.place}: {part}", by_python=True)
             for part in ("config.json", "metadata.json")
         )
         whole = {**configuration, "keras_version": metadata.get("keras_version")}

@@ -7,15 +7,15 @@ Sources: torch/export/pt2_archive/_package.py, and torch/export/__init__.py of t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from sateen.frontends.core.archive import Archive, open_archive
-from sateen.frontends.core.json_text import parse_object
+from sateen.frontends.core.json_text import MOST_BYTES, parse_object
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.torch.element_types import dtype_of, require_size
@@ -40,14 +40,16 @@ def load_torch(source: Source, limits: Limits) -> Program:
     archive = open_archive(source.data, source.place)
     root, name = _program_in(archive)
     path = _OLD if name is None else f"{root}models/{name}.json"
-    program = parse_program(parse_object(archive.read(path), f"{source.place}: {path!r}"), source.place, limits)
+    program = parse_program(
+        parse_object(archive.read(path, MOST_BYTES), f"{source.place}: {path!r}"), source.place, limits
+    )
     wanted = {target: program.graph.declared.get(given) for given, target in program.parameters.items()}
     data: dict[str, Array] = {}
     if source.weights is not None:
         data = _checked(read_safetensors(source.weights, limits), wanted, source.weights.place)
     missing = wanted.keys() - data.keys()
     if missing and name is not None:
-        data |= {n: tensor for n, tensor in _tensors(archive, root, name, limits).items() if n in missing}
+        data |= _tensors(archive, root, name, missing, limits)
     for target in wanted:
         if target not in data:
             raise FrontendError(f"{source.place}: the file has no tensor {target!r}, or only a pickle of it; {_REMEDY}")
@@ -70,58 +72,84 @@ def _program_in(archive: Archive) -> tuple[str, str | None]:
     return found[0]["root"], found[0]["name"]
 
 
-def _tensors(archive: Archive, root: str, name: str, limits: Limits) -> dict[str, Array]:
-    """The tensors that are stored as bytes."""
+def _tensors(archive: Archive, root: str, name: str, missing: Collection[str], limits: Limits) -> dict[str, Array]:
+    """Those of the missing tensors that are stored as bytes."""
     found: dict[str, Array] = {}
+    room = limits.tensor_bytes
     for kind in ("weights", "constants"):
         folder = f"{root}data/{kind}/"
         path = f"{folder}{name}_{kind}_config.json"
-        if path in archive.names:
-            storages: dict[str, Array] = {}
-            for target, meta in _payloads(parse_object(archive.read(path), f"{archive.place}: {path!r}"), path):
-                what = f"{archive.place}: tensor {target!r}"
-                found[target] = _tensor(archive, folder, meta, storages, what, limits)
+        if path not in archive.names:
+            continue
+        storages = _Storages(archive, folder, room)
+        config = parse_object(archive.read(path, MOST_BYTES), f"{archive.place}: {path!r}")
+        for target, meta in _payloads(config, path, missing):
+            found[target] = _tensor(storages, meta, f"{archive.place}: tensor {target!r}")
+        room = storages.room
     return found
 
 
-def _payloads(config: Mapping[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The descriptions of tensors that are not pickled, by their names."""
+def _payloads(config: Mapping[str, Any], path: str, missing: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The descriptions of missing tensors that are not pickled, by their names."""
     entries = config.get("config")
     if not isinstance(entries, dict) or not all(isinstance(meta, dict) for meta in entries.values()):
         raise FrontendError(f"{path!r}: expected an object with descriptions of tensors")
-    return ((name, meta) for name, meta in entries.items() if meta.get("use_pickle") is False)
+    return ((name, meta) for name, meta in entries.items() if name in missing and meta.get("use_pickle") is False)
 
 
-def _tensor(
-    archive: Archive, folder: str, payload: dict[str, Any], storages: dict[str, Array], what: str, limits: Limits
-) -> Array:
-    """A tensor by its extents, strides and offset in a storage, which several may share; then they are one array."""
+@dataclass(slots=True)
+class _Storages:
+    """The files of a folder of an archive, each read once, and the tensors made of them: several may share a storage,
+    and those of the same place are one array. `room` is the bytes that other tensors may take."""
+
+    archive: Archive
+    folder: str
+    room: int
+    read: dict[tuple[str, DType], Array] = field(default_factory=dict)
+    tensors: dict[str, Array] = field(default_factory=dict)
+
+    def elements(self, path: str, dtype: DType, what: str) -> Array:
+        """The elements of a storage. Raises FrontendError if they don't fill it."""
+        if (path, dtype) not in self.read:
+            content = self.archive.read(f"{self.folder}{path}")
+            if len(content) % dtype.bytes:
+                raise FrontendError(f"{what}: elements of {dtype} do not fill {len(content)} bytes")
+            self.read[path, dtype] = elements_of(content, dtype.numpy)
+        return self.read[path, dtype]
+
+
+def _tensor(storages: _Storages, payload: dict[str, Any], what: str) -> Array:
+    """A tensor by its extents, strides and offset in a storage."""
     meta, path = payload.get("tensor_meta"), payload.get("path_name")
     if not isinstance(path, str) or not isinstance(meta, dict):
         raise FrontendError(f"{what}: expected the name of a file and a type, found {path!r}")
     declared = value_type(meta, what)
     strides, offset = _numbers(meta, "strides", what), _numbers({"o": [meta.get("storage_offset")]}, "o", what)[0]
     dtype, shape = _dtype(declared, what), _static(declared, what)
-    require_size(shape, dtype, limits.tensor_bytes, what)
     key = f"{path} {dtype} {shape} {strides} {offset}"
-    if key in storages:
-        return storages[key]
-    content = archive.read(f"{folder}{path}")
-    if len(content) % dtype.bytes or len(strides) != len(shape):
-        raise FrontendError(f"{what}: {dtype}{list(shape)} of strides {strides} does not fit {len(content)} bytes")
-    elements = elements_of(content, dtype.numpy)
+    if key not in storages.tensors:
+        require_size(shape, dtype, storages.room, what)
+        storages.room -= prod(shape) * dtype.bytes
+        storages.tensors[key] = _view(storages.elements(path, dtype, what), dtype, shape, strides, offset, what)
+    return storages.tensors[key]
+
+
+def _view(
+    elements: Array, dtype: DType, shape: tuple[int, ...], strides: Sequence[int], offset: int, what: str
+) -> Array:
+    """A tensor in the memory of its storage. Raises FrontendError if it reaches beyond that."""
+    if len(strides) != len(shape):
+        raise FrontendError(f"{what}: {dtype}{list(shape)} has other strides, {strides}")
     count = prod(shape)
-    reach = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True)) if count else -1
+    if not count:
+        return np.empty(shape, dtype.numpy)
+    reach = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     if reach >= len(elements) or count > max(len(elements), _EXPANDED):
         raise FrontendError(
             f"{what}: {dtype}{list(shape)} of strides {strides} reaches element {reach} of {len(elements)}"
         )
-    if count:
-        moves = tuple(stride * dtype.bytes if n > 1 else 0 for n, stride in zip(shape, strides, strict=True))
-        storages[key] = np.lib.stride_tricks.as_strided(elements[offset:], shape, moves, writeable=False)
-    else:
-        storages[key] = np.empty(shape, dtype.numpy)
-    return storages[key]
+    moves = tuple(stride * dtype.bytes if n > 1 else 0 for n, stride in zip(shape, strides, strict=True))
+    return np.lib.stride_tricks.as_strided(elements[offset:], shape, moves, writeable=False)
 
 
 def _numbers(meta: dict[str, Any], name: str, what: str) -> list[int]:
