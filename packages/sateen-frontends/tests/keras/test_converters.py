@@ -116,6 +116,17 @@ def test_bidirectional_runs_a_copy_backwards(files, run):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_bidirectional_turns_a_cell_run_by_rnn(files, run):
+    x, both = floats(2, 5, 4), [[floats(4, 12), floats(3, 12), floats(12)] for _ in range(2)]
+    of_cell = {"name": "c", "units": 3, "activation": "tanh", "recurrent_activation": "sigmoid"}
+    cell = {"class_name": "LSTMCell", "config": of_cell}
+    inner = {"class_name": "RNN", "config": {"name": "r", "return_sequences": True, "cell": cell}}
+    wrapper = ("Bidirectional", "y", {"layer": inner, "merge_mode": "concat"}, [one for part in both for one in part])
+    expected = np.concatenate([lstm(x, *both[0]), lstm(x[:, ::-1], *both[1])[:, ::-1]], -1)
+    found = run(files.written(*network(files, (5, 4), wrapper)), x)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
 def test_time_distributed_applies_its_layer_to_each_step(files, run):
     x, kernel, bias = floats(2, 5, 4), floats(4, 3), floats(3)
     inner = {"class_name": "Dense", "config": {"name": "d", "units": 3, "activation": "tanh"}}

@@ -164,6 +164,48 @@ def test_what_keras_does_not_write_is_refused():
         open_hdf5(written(lambda file: file.create_dataset("x", data=np.ones(9))), 71, "net.h5").array("x")
 
 
+def test_texts_that_share_their_bytes_count_each():
+    """Three thousand references of varying text to one object of the heap."""
+
+    def fill(file):
+        file.attrs["long"] = np.array(["x" * 50_000, *["y"] * 3000], h5py.string_dtype())
+
+    data = written(fill)
+    start = data.index((50_000).to_bytes(4, "little"))
+    reference = data[start : start + 16]
+    second = data.index((1).to_bytes(4, "little") + reference[4:12], start)
+    shared = data[:second] + reference * 3000 + data[second + 16 * 3000 :]
+    assert len(open_hdf5(data, MOST, "net.h5").texts("long")) == 3001
+    with pytest.raises(FrontendError, match=r"net\.h5@long: the file has more data than a model may"):
+        open_hdf5(shared, MOST, "net.h5").texts("long")
+
+
+def test_names_are_bounded_and_overlapping_ones_count_each():
+    def fill(file):
+        for i in range(8):
+            file[f"m{i}"] = file[f"n{i}" + "x" * 900] = np.float32(i)
+
+    data = written(fill)
+    assert open_hdf5(data, MOST, "net.h5").has("n3" + "x" * 900)
+    with pytest.raises(FrontendError, match="the file has more data than a model may"):
+        open_hdf5(data, 7000, "net.h5").has("m0")
+    with pytest.raises(FrontendError, match="a name has more than 1024 bytes"):
+        open_hdf5(written(lambda file: file.create_group("x" * 1025)), MOST, "net.h5").has("m0")
+
+
+def test_long_names_are_shortened_in_errors_and_long_paths_refused():
+    def fill(file):
+        file["g/x"] = np.ones(2)
+        file["g/g"] = file["g"]
+
+    root = open_hdf5(written(fill), MOST, "net.h5")
+    assert root.array("g/" * 1000 + "x").tolist() == [1, 1]
+    for path in ("y" * 3000, "g/" * 100_000 + "x"):
+        with pytest.raises(FrontendError) as error:
+            root.array(path)
+        assert len(str(error.value)) < 400
+
+
 def large(file):
     small(file)
     group = file["a/b"]

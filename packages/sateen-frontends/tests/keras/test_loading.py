@@ -310,3 +310,16 @@ def test_sums_of_tensors_in_h5_files_of_keras_3_are_no_layers():
     function = {"class_name": "Add", "name": "y", "config": {"name": "y"}, "inbound_nodes": [call]}
     whole = {**function, "config": {"name": "y", "trainable": True, "dtype": "float32"}}
     assert [layer_of(given, LIMITS).kind for given in (function, whole)] == ["ops.Add", "Add"]
+
+
+def test_directions_within_directions_are_refused(files):
+    """Each level of them would double the layers; Keras makes none."""
+    inner = {"class_name": "LSTM", "config": {"name": "l", "units": 3}}
+    pair = {"class_name": "Bidirectional", "config": {"name": "b", "layer": inner}}
+    run = {"class_name": "RNN", "config": {"name": "r", "cell": pair}}
+    for wrapped in (pair, run, files.functional([files.given("x", 3)], ["x"])):
+        layers = [files.given("x", 5, 4), files.layer("Bidirectional", "y", "x", layer=wrapped)]
+        with pytest.raises(
+            FrontendError, match=r"layer 'y' \(Bidirectional\): expected a recurrent layer in it, found"
+        ):
+            frontends.load(files.written(files.functional(layers, ["y"]), {}))

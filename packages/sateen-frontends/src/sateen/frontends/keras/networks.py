@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -67,7 +68,7 @@ def layer_of(data: object, limits: Limits, depth: int = 0) -> Layer:
 
     match kind:
         case "Bidirectional":
-            return Layer(kind, term, name, config, _directions(config, inner))
+            return Layer(kind, term, name, config, _directions(name, config, inner))
         case "RNN":
             return _run(term, name, config, inner(config.get("cell")))
         case "StackedRNNCells":
@@ -94,20 +95,32 @@ def _run(term: str, name: str, config: Mapping[str, Any], cell: Layer) -> Layer:
     return Layer("RNN", term, name, of_run, (Part("cell", cell),))
 
 
-def _directions(config: Mapping[str, Any], inner: Callable[[object], Layer]) -> tuple[Part, ...]:
+def _directions(name: str, config: Mapping[str, Any], inner: Callable[[object], Layer]) -> tuple[Part, ...]:
     """A layer forwards and one backwards in time; the second is given, or else the first turned around
-    (keras/src/layers/rnn/bidirectional.py)."""
-    forward = inner(config.get("layer"))
+    (keras/src/layers/rnn/bidirectional.py).
+
+    The first is read again for that, and so may have no such pair within it: each level would double the layers.
+    """
+    wrapped = config.get("layer")
+    forward = inner(wrapped)
+    if not isinstance(wrapped, dict) or not isinstance(wrapped.get("config"), dict) or _has_pairs_or_networks(forward):
+        raise FrontendError(f"layer {name!r} (Bidirectional): expected a recurrent layer in it, found {forward.term!r}")
     given = config.get("backward_layer")
     if given is None:
-        turned = {**forward.config, "go_backwards": not forward.config.get("go_backwards"), "name": forward.name}
-        given = {**config["layer"], "config": turned, "name": forward.name}
+        turned = {**wrapped["config"], "go_backwards": not forward.config.get("go_backwards"), "name": forward.name}
+        given = {**wrapped, "config": turned, "name": forward.name}
     names = (f"forward_{forward.name.removeprefix('forward_')}", f"backward_{forward.name.removeprefix('forward_')}")
     both = (("forward_layer", forward), ("backward_layer", inner(given)))
     return tuple(
         Part(group, replace(layer, name=name, config={**layer.config, "zero_output_for_mask": True}))
         for (group, layer), name in zip(both, names, strict=True)
     )
+
+
+def _has_pairs_or_networks(layer: Layer) -> bool:
+    """Whether a layer is, or has in it, one of two directions or a network."""
+    is_one = layer.kind == "Bidirectional" or layer.network is not None
+    return is_one or any(_has_pairs_or_networks(part.layer) for part in layer.parts)
 
 
 def _listed(value: object, what: str) -> list[Any]:
@@ -183,7 +196,7 @@ def _network_layer(term: str, name: str, config: object, limits: Limits, depth: 
     layers = (*(layer for branch in branches for layer in _network_of(branch).layers), *layers)
     names = [layer.name for layer in layers]
     if len(set(names)) < len(names):
-        twice = next(one for one in names if names.count(one) > 1)
+        twice = next(one for one, count in Counter(names).items() if count > 1)
         raise FrontendError(f"network {name!r}: the name {twice!r} belongs to two layers")
     if branches:
         network = _joined(branches, own)

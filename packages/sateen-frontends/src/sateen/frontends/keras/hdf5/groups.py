@@ -17,7 +17,11 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_PARTS = 1 << 12
 """The most parts of one attribute, which Keras splits because of its length."""
 MOST_EXPANSION = 100
-"""The most bytes of arrays that a byte of the file may hold."""
+"""The most bytes of arrays and text that a byte of the file may hold."""
+MOST_PATH = 1 << 12
+"""The most characters of a path; a group may lie in itself, so that paths have no end."""
+_SHOWN = 200
+"""The most characters of a name in errors."""
 
 
 class Hdf5Group:
@@ -74,6 +78,9 @@ class Hdf5Group:
                     pending.append((f"{path}{name}/", inner))
 
     def _at(self, path: str) -> Hdf5Group:
+        if len(path) > MOST_PATH:
+            shown = f"{path[:_SHOWN]!r}… with {len(path)}"
+            raise FrontendError(f"{self.what}: expected a path of at most {MOST_PATH} characters, found {shown}")
         found = self
         for name in path.split("/"):
             found = found._member(name, path)
@@ -81,12 +88,12 @@ class Hdf5Group:
 
     def _member(self, name: str, path: str) -> Hdf5Group:
         if name not in self._members:
-            raise FrontendError(f"{self.what}: expected {path!r}, found none")
+            raise FrontendError(f"{self.what}: expected {path[:_SHOWN]!r}, found none")
         address = self._members[name]
         if address is None:
-            raise FrontendError(f"{self.what}: expected {path!r} in this file, found a link to another place")
+            raise FrontendError(f"{self.what}: expected {path[:_SHOWN]!r} in this file, found a link to another place")
         if name not in self._opened:
-            self._opened[name] = Hdf5Group(self._file, address, f"{self.what}/{name}")
+            self._opened[name] = Hdf5Group(self._file, address, f"{self.what}/{name[:_SHOWN]}")
         return self._opened[name]
 
     def text(self, name: str) -> str | None:

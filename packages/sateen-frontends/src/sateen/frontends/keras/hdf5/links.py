@@ -10,6 +10,8 @@ from sateen.frontends.keras.hdf5.fractal_heap import FractalHeap
 from sateen.frontends.keras.hdf5.headers import LINK, LINK_INFO, SYMBOL_TABLE, Message
 from sateen.frontends.keras.hdf5.trees import children_of_old_tree, records_of_new_tree
 
+MOST_NAME_BYTES = 1024
+"""The most bytes of a name; those of Keras are names of layers and variables."""
 _SOFT = 2
 """The mark of an entry that is a link by name."""
 _HASH_BYTES = 4
@@ -29,10 +31,15 @@ def members_of(file: FileBytes, messages: Iterable[Message]) -> dict[str, int | 
     return found
 
 
-def name_of(file: FileBytes, data: memoryview | bytes) -> str:
-    """A name, which ends where its bytes or at a zero."""
+def name_of(file: FileBytes, data: memoryview) -> str:
+    """A name, which ends where its bytes or at a zero. Raises FrontendError if it is too long; names may overlap, so
+    each counts as data."""
+    found = bytes(data[: MOST_NAME_BYTES + 1]).split(b"\0")[0]
+    if len(found) > MOST_NAME_BYTES:
+        raise file.damaged(f"a name has more than {MOST_NAME_BYTES} bytes")
+    file.take_room(len(found), file.what)
     try:
-        return bytes(data).split(b"\0")[0].decode()
+        return found.decode()
     except UnicodeDecodeError:
         raise file.damaged("a name is not in UTF-8") from None
 
@@ -43,12 +50,12 @@ def _of_table(file: FileBytes, fields: Fields) -> Iterator[tuple[str, int | None
     head = file.reader(heap, 8 + 2 * file.lengths + file.offsets, b"HEAP")
     head.take(4)
     size, _, start = head.length(), head.length(), head.address()
-    names = bytes(file.at(start, size))
+    names = file.at(start, size)
     for _, child in children_of_old_tree(file, tree, file.lengths):
         yield from _entries(file, child, names)
 
 
-def _entries(file: FileBytes, address: int, names: bytes) -> Iterator[tuple[str, int | None]]:
+def _entries(file: FileBytes, address: int, names: memoryview) -> Iterator[tuple[str, int | None]]:
     head = file.reader(address, 8, b"SNOD")
     head.take(2)
     count, width = head.number(2), 2 * file.offsets + 24
@@ -59,8 +66,7 @@ def _entries(file: FileBytes, address: int, names: bytes) -> Iterator[tuple[str,
         entries.take(20)
         if offset >= len(names):
             raise file.damaged(f"a name lies {offset} bytes into {len(names)}")
-        end = names.find(b"\0", offset)
-        yield name_of(file, names[offset : end if end >= 0 else None]), None if mark == _SOFT else target
+        yield name_of(file, names[offset:]), None if mark == _SOFT else target
 
 
 def _link(fields: Fields) -> tuple[str, int | None]:

@@ -13,6 +13,8 @@ from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 
 MOST_DIMENSIONS = 32
+_CHARACTER_BYTES = 4
+"""The most bytes of memory that a byte of text takes: one wide character makes all of a text wide (PEP 393)."""
 _FLOATS = {(2, 5): "e", (4, 8): "f", (8, 11): "d"}
 """The types of floating point by their bytes and the bits of their exponents."""
 
@@ -97,11 +99,17 @@ def texts(file: FileBytes, data: memoryview, kind: ElementType, shape: tuple[int
     count = prod(shape)
     if kind.numpy is not None or count * kind.bytes > len(data):
         raise FrontendError(f"{what}: expected text, found data of another kind")
-    parts = [data[index * kind.bytes : (index + 1) * kind.bytes] for index in range(count)]
+    parts = (data[index * kind.bytes : (index + 1) * kind.bytes] for index in range(count))
+    if kind.is_varying:
+        return [_text(file, _in_heap(file, part), what) for part in parts]
+    return [_text(file, part, what) for part in parts]
+
+
+def _text(file: FileBytes, data: memoryview, what: str) -> str:
+    """A text, which may end in zeros. Others may have the same bytes, so each counts as data."""
+    file.take_room(len(data) * _CHARACTER_BYTES, what)
     try:
-        if kind.is_varying:
-            return [bytes(_in_heap(file, part)).decode() for part in parts]
-        return [bytes(part).rstrip(b"\0").decode() for part in parts]
+        return bytes(data).rstrip(b"\0").decode()
     except UnicodeDecodeError:
         raise FrontendError(f"{what}: expected text in UTF-8, found other bytes") from None
 
