@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends.command import verification
 from sateen.frontends.command.comparison import Comparison, Tolerance, compare, tolerance_of
+from sateen.frontends.command.verification import in_our_terms
 from sateen.frontends.onnx.double import layers_in_double, outputs_in_double
 from sateen.frontends.onnx.engines import onnxruntime
 from sateen.frontends.onnx.judges import JUDGES
@@ -214,7 +215,7 @@ def test_float64_decides_whether_recorded_outputs_are_inexact_where_there_is_a_m
 def test_recorded_outputs_must_be_there(sateen, artifact):
     ran = sateen("verify", artifact, "--against", "recorded", "--inputs", "inputs.npz")
     assert ran.status == 1
-    assert "inputs.npz: expected an output 'out', found none" in ran.err
+    assert "inputs.npz: expected an array out/out, found data" in ran.err
     assert sateen("verify", artifact, "--against", "recorded").status == 2
 
 
@@ -305,3 +306,18 @@ def test_integers_may_be_so_many_steps_apart():
     assert (c.steps, c.is_right) == (255, False)
     assert compare({"a": ours}, {"a": theirs}, {}, Tolerance(steps=255))[0].is_right
     assert compare({"a": np.zeros(2, "f")}, {"a": np.zeros(2, "f")}, {}, Tolerance())[0].steps is None
+
+
+def test_texts_and_maps_of_a_judge_are_positions_and_rows():
+    labels = {"label": ("cat", "dog"), "scores": ("cat", "dog"), "ids": ("3", "7")}
+    judged = {
+        "label": np.array(["dog", "cat", "cow"], object),
+        "scores": np.array([{"dog": 0.25, "cat": 0.75}], object),
+        "ids": np.array([{3: 0.5, 7: 0.5}], object),
+        "other": np.array([1.5]),
+    }
+    found = in_our_terms(judged, labels)
+    assert found["label"].tolist() == [1, 0, -1]
+    assert found["scores"].tolist() == [[0.75, 0.25]]
+    assert found["ids"].tolist() == [[0.5, 0.5]]
+    assert found["other"].tolist() == [1.5]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from sateen.frontends.caffe.converters import CONVERTERS
@@ -35,7 +34,7 @@ class CaffeImporter(Importer[Layer]):
             bindings,
         )  # fmt: skip
         names = [*inputs, *(name for layer in network.layers for name in layer.outputs)]
-        declarations = [_with_given_shape(inputs[name], bindings) for name in self.part.inputs]
+        declarations = [inputs[name] for name in self.part.inputs]
         graph = network.name or "network"
         super().__init__(model, graph, declarations, names, self.part.outputs, bindings, limits)
 
@@ -59,7 +58,3 @@ class CaffeImporter(Importer[Layer]):
     def declaration(self, name: str) -> Declaration | None:
         """Every blob holds floats; the file declares the shapes of inputs only."""
         return Declaration(name, FLOAT, None)
-
-
-def _with_given_shape(declared: Declaration, bindings: Bindings) -> Declaration:
-    return replace(declared, shape=None) if declared.name in bindings.shapes else declared

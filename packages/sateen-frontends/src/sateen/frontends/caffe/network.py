@@ -189,7 +189,7 @@ def _declared(name: str, shape: tuple[Scalar | Message, ...] | None) -> Declarat
     fits = len(sizes) == len(shape) <= 32 and all(0 < size <= MOST_EXTENT for size in sizes)
     if not fits or prod(sizes) > MOST_EXTENT:
         raise FrontendError(f"input {printable(name)!r}: expected a shape of 1 or more, found {_shown_all(shape)}")
-    return Declaration(name, FLOAT, tuple(sizes))
+    return Declaration(name, FLOAT, tuple(sizes), is_usual=True)
 
 
 def _valued(name: str, declared: Sequence[Declaration], layers: Sequence[tuple[Signature, Message]]) -> Network:

@@ -12,7 +12,7 @@ from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.readers import EXPECTED, open_model
 from sateen.runtime import ARTIFACT_MAGIC, ArgumentError
 
-MODEL_OR_ARTIFACT = f"{EXPECTED} or an artifact of sateen"
+MODEL_OR_ARTIFACT = f"{EXPECTED}, or an artifact of sateen"
 """The name in errors for the files that verbs take."""
 
 

@@ -41,7 +41,8 @@ class Verification:
     def compare_outputs(self, artifact: Artifact, recorded: Mapping[str, Array] | None = None) -> list[Comparison]:
         """All outputs, against recorded ones if given. Raises ArgumentError if the judge lacks one."""
         found = run_artifact(artifact, self.inputs, self.threads)
-        expected = self._judged(self.compilation.outputs) if recorded is None else recorded
+        judged = self._judged(self.compilation.outputs) if recorded is None else recorded
+        expected = in_our_terms(judged, artifact.labels)
         compared = compare_outputs(self.judge, found, expected, self.tolerance)
         near = [c.value for c in compared if c.may_be_rounding and found[c.value].dtype == np.float32]
         return self._settled(compared, found, expected, self._in_double(near)[0] if near else {})
@@ -59,7 +60,7 @@ class Verification:
             return replace(graph, outputs=tuple(dict.fromkeys((*inner, *graph.outputs))))
 
         artifact = compile_model(self.model, self.compilation, change=keep)
-        expected = self._judged([p.name for p in artifact.outputs])
+        expected = in_our_terms(self._judged([p.name for p in artifact.outputs]), artifact.labels)
         found = run_artifact(artifact, self.inputs, self.threads)
         exact, magnitudes = self._in_double([name for name, a in found.items() if a.dtype == np.float32])
         compared = self._settled(compare(found, expected, layers, self.tolerance), found, expected, exact)
@@ -131,6 +132,23 @@ class Verification:
     def _all_inputs(self) -> dict[str, Array]:
         """The inputs, including those that are constants for us."""
         return {**self.inputs, **constants_of(self.model, self.compilation)}
+
+
+def in_our_terms(judged: Mapping[str, Array], labels: Mapping[str, Sequence[str]]) -> dict[str, Array]:
+    """A judge's outputs, with texts as their positions among the labels of the output, and maps from labels to numbers
+    as rows of numbers in the order of the labels."""
+    return {name: _numbers(array, labels[name]) if name in labels else array for name, array in judged.items()}
+
+
+def _numbers(array: Array, labels: Sequence[str]) -> Array:
+    found = np.asarray(array)
+    if found.dtype.kind not in "OSU" or not found.size:
+        return found
+    if isinstance(found.flat[0], Mapping):
+        rows = [[{str(k): v for k, v in row.items()}.get(label, np.nan) for label in labels] for row in found.flat]
+        return np.array(rows, np.float32)
+    places = {label: place for place, label in enumerate(labels)}
+    return np.array([places.get(str(text), -1) for text in found.flat], np.int64).reshape(found.shape)
 
 
 def compare_outputs(

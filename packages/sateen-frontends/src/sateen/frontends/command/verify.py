@@ -18,7 +18,7 @@ from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.verification import Verification, compare_outputs, run_artifact
 from sateen.frontends.judges import DEFINITIONS, NAMES, default_judge
 from sateen.graph_ir.ir import Array
-from sateen.runtime import Artifact
+from sateen.runtime import ArgumentError, Artifact
 from sateen.runtime.display import counted
 from sateen.runtime.errors import printable
 
@@ -126,6 +126,9 @@ def _compare_recorded(
     artifact = open_artifact(model, compilation)
     with open_arrays(file) as content:
         inputs, recorded = named_inputs(content, artifact.inputs), recorded_outputs(content, artifact.outputs)
+        if not recorded:
+            expected = ", ".join(f"out/{p.name}" for p in artifact.outputs)
+            raise ArgumentError(f"{file}: expected an array {expected}, found {', '.join(content.keys) or 'none'}")
     if is_artifact(model):  # which holds no model for float64 to decide by
         return compare_outputs(str(file), run_artifact(artifact, inputs, threads), recorded, tolerance)
     return Verification(model, compilation, str(file), inputs, threads, tolerance).compare_outputs(artifact, recorded)

@@ -20,11 +20,13 @@ MOST_LISTED = 16
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A file's declaration of an input; `shape` is None if the number of dimensions is unknown."""
+    """A file's declaration of an input; `shape` is None if the number of dimensions is unknown. With `is_usual` the
+    shape is what the file was made for, such as a batch of training, and the user's takes its place."""
 
     name: str
     dtype: DType
     shape: tuple[Dim, ...] | None
+    is_usual: bool = False
 
     @property
     def type(self) -> TensorType | None:
@@ -97,7 +99,7 @@ def bound(type_: TensorType, dims: Mapping[str, int]) -> TensorType:
 def _with_shape(given: Declaration, shape: Sequence[int], bindings: dict[str, int]) -> TensorType:
     """The declared type with a given shape, whose extents bind the Symbols at their positions."""
     type_ = given.type
-    if type_ is None:
+    if type_ is None or given.is_usual:
         return TensorType.of(given.dtype, shape)
     if len(shape) != type_.rank:
         raise FrontendError(f"input {given.name!r} has {type_.rank} dimensions, {type_}; found shape {list(shape)}")

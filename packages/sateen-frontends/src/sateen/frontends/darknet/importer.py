@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from sateen.frontends.core.cut import part_of
@@ -34,9 +33,7 @@ class DarknetImporter(Importer[Layer]):
             network.layers, list(inputs), network.outputs, network.reads, network.gives, bindings
         )  # fmt: skip
         names = [*inputs, *(name for layer in network.layers for name in network.gives(layer))]
-        declarations = [
-            replace(inputs[name], shape=None) if name in bindings.shapes else inputs[name] for name in self.part.inputs
-        ]
+        declarations = [inputs[name] for name in self.part.inputs]
         super().__init__(model, "network", declarations, names, self.part.outputs, bindings, limits)
 
     def run(self) -> tuple[Graph | None, Report]:

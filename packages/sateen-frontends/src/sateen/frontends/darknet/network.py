@@ -101,7 +101,7 @@ def _state(layer: Layer) -> Declaration:
     shape = (1, section.integer("hidden", 1)) if section.type == "rnn" else (1, filters_of(section)[0], *given[1:])
     if min(shape) < 1 or prod(shape) > MOST_ELEMENTS:
         raise FrontendError(f"layer {layer.name!r}: expected a state of 1 or more elements, found {list(shape)}")
-    return Declaration(f"{layer.name}.state", FLOAT, shape)
+    return Declaration(f"{layer.name}.state", FLOAT, shape, is_usual=True)
 
 
 def _input(net: Section) -> tuple[Declaration, Size]:
@@ -114,7 +114,7 @@ def _input(net: Section) -> tuple[Declaration, Size]:
         shape = (1, *size)
     if min(size) < 1 or prod(size) > MOST_ELEMENTS:
         raise FrontendError(f"line {net.line}: expected channels, height and width, or inputs, found {list(size)}")
-    return Declaration(INPUT, FLOAT, shape), (size[0], size[1], size[2])
+    return Declaration(INPUT, FLOAT, shape, is_usual=True), (size[0], size[1], size[2])
 
 
 def _sources(section: Section, index: int) -> tuple[int, ...]:
