@@ -87,21 +87,31 @@ int32_t exhaust(const host *h, tensor *const *args, int32_t n) {
   return 0;
 }
 """
-RunOnArm = Callable[[Path, list[str], list[str]], str]
+RunElsewhere = Callable[[Path, list[str], list[str]], str]
 """Compiles main.c of a folder with options, runs it there with arguments, and gives what it prints."""
 
 
 @pytest.fixture
-def run_on_aarch64() -> RunOnArm:
+def run_on_aarch64() -> RunElsewhere:
     """A C program for AArch64 and what it loads, on this machine under qemu; skipped where that can't be."""
-    compiler = shutil.which("aarch64-linux-gnu-gcc")
-    emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+    return _runner("aarch64")
+
+
+@pytest.fixture
+def run_on_riscv64() -> RunElsewhere:
+    """The same for RISC-V of 64 bits, with vectors of 256 bits."""
+    return _runner("riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256")
+
+
+def _runner(architecture: str, *processor: str) -> RunElsewhere:
+    compiler = shutil.which(f"{architecture}-linux-gnu-gcc")
+    emulator = shutil.which(f"qemu-{architecture}") or shutil.which(f"qemu-{architecture}-static")
     if compiler is None or emulator is None:
-        pytest.skip("qemu-aarch64 and aarch64-linux-gnu-gcc are not both installed")
+        pytest.skip(f"qemu-{architecture} and {architecture}-linux-gnu-gcc are not both installed")
 
     def run(folder: Path, options: list[str], arguments: list[str]) -> str:
         subprocess.run([compiler, "main.c", "-o", "main", *options], cwd=folder, check=True, timeout=300)
-        command = [emulator, "-L", "/usr/aarch64-linux-gnu", "./main", *arguments]
+        command = [emulator, *processor, "-L", f"/usr/{architecture}-linux-gnu", "./main", *arguments]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout

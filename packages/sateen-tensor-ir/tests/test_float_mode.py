@@ -21,11 +21,14 @@ from sateen.tensor_ir.codegen.object_code import compile_for
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.targets import architecture_named
 
 HOST = Target.host()
 MODE = architecture_named(HOST.triple).float_mode
-pytestmark = pytest.mark.skipif(MODE is None, reason=f"code for {HOST.triple} leaves the mode as it is")
+pytestmark = pytest.mark.skipif(
+    MODE is None or MODE.flush is None, reason=f"code for {HOST.triple} leaves the mode as it is"
+)
 
 SIZE = 4096
 SCALE = """\
@@ -241,13 +244,20 @@ def test_c_and_opencl_flush_none() -> None:
         build_functions([function], "opencl")
 
 
-AARCH64_HOST = """
+C_HOST = """
 #include <math.h>
 #include <stdint.h>
 #include "sateen.h"
 int32_t f(const sateen_host *host, DLTensor *const *args, int32_t n);
+#ifdef __riscv
+enum { PLACE = 5 };
+static uint64_t mode(void) { uint64_t value; __asm__ volatile("frcsr %0" : "=r"(value)); return value & ~0x1f; }
+static void set(uint64_t value) { __asm__ volatile("fscsr %0" : : "r"(value)); }
+#else
+enum { PLACE = 22 };
 static uint64_t mode(void) { uint64_t value; __asm__ volatile("mrs %0, fpcr" : "=r"(value)); return value; }
 static void set(uint64_t value) { __asm__ volatile("msr fpcr, %0" : : "r"(value)); }
+#endif
 int main(void) {
   static float a[4096], b[4096];
   int64_t shape[] = {4096};
@@ -256,12 +266,12 @@ int main(void) {
   out.data = b;
   for (int i = 0; i < 4096; ++i) a[i] = i % 2 ? 1e-39f : 1;
   for (uint64_t given = 0; given < 4; ++given) {
-    set(given << 22);  /* to nearest, up, down, towards zero */
+    set(given << PLACE);  /* every way to round that both have */
     int32_t status = f(0, args, 2);
     uint64_t found = mode();
     set(0);
-    if (status || found != given << 22) return 1;
-    for (int i = 0; i < 4096; ++i) if (b[i] != (i % 2 ? EXPECTED : 2)) return 2;
+    if (status || found != given << PLACE) return 1;
+    for (int i = 0; i < 4096; ++i) if (b[i] != (i % 2 ? ODD : EVEN)) return 2;
   }
   return 0;
 }
@@ -271,9 +281,20 @@ int main(void) {
 @pytest.mark.parametrize(("mode", "expected"), [("", "2e-39f"), (FLUSH, "0")])
 def test_aarch64_computes_in_the_functions_mode(mode, expected, tmp_path, run_on_aarch64) -> None:
     function = parse_function(SCALE.format(mode=mode, kind="parallel"))
-    module = build_functions([function], "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
-    module.export_library(tmp_path / "libf.so")
-    (tmp_path / "main.c").write_text(AARCH64_HOST.replace("EXPECTED", expected))
-    header = resources.files("sateen.runtime") / "include" / "sateen.h"
-    (tmp_path / "sateen.h").write_text(header.read_text(encoding="utf-8"), encoding="utf-8")
+    computes_in_its_own_mode(function, "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", expected, "2", tmp_path)
     assert run_on_aarch64(tmp_path, ["-std=gnu99", "libf.so", "-Wl,-rpath,."], []) == ""
+
+
+@pytest.mark.parametrize("vectors", ["", " -mattr=+v,+zvl256b"])
+def test_risc_v_rounds_to_nearest_and_keeps_denormals(vectors, tmp_path, run_on_riscv64) -> None:
+    function = parse_function(SCALE.format(mode="", kind="parallel").replace("* float32(2)", "/ float32(3)"))
+    computes_in_its_own_mode(function, f"llvm -mtriple=riscv64-linux-gnu{vectors}", "1e-39f / 3", "1.0f / 3", tmp_path)
+    assert run_on_riscv64(tmp_path, ["-std=gnu99", "libf.so", "-Wl,-rpath,."], []) == ""
+
+
+def computes_in_its_own_mode(function: Function, target: str, odd: str, even: str, folder: Path) -> None:
+    """Write what a C program needs to call the function in each way to round."""
+    build_functions([function], target).export_library(folder / "libf.so")
+    (folder / "main.c").write_text(C_HOST.replace("ODD", odd).replace("EVEN", even))
+    header = resources.files("sateen.runtime") / "include" / "sateen.h"
+    (folder / "sateen.h").write_text(header.read_text(encoding="utf-8"), encoding="utf-8")

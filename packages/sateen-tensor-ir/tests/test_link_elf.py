@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sateen.runtime.errors import LinkError
-from sateen.tensor_ir.link import C_LIBRARY, link_shared
+from sateen.tensor_ir.link import C_LIBRARY, link_shared, read_object
 
 X86_64, AARCH64, RISCV = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu"
+POWERPC = "powerpc64le-unknown-linux-gnu"
 
 PROGRAM = r"""
 @table = internal constant [3 x ptr] [ptr @double, ptr @triple, ptr @strlen]
@@ -98,15 +99,18 @@ e: ret i32 1000
 other: ret i32 0
 }
 """
+GC = "+m,+a,+f,+d,+c"
 EXPORTS = (
     "watch", "apply", "length_of_name", "address_of_free", "weight", "next", "accumulate", "select_case", "shared",
 )  # fmt: skip
 
 
-def compile_object(text: str, triple: str, reloc: str = "pic", codemodel: str = "default") -> bytes:
+def compile_object(text: str, triple: str, reloc: str = "pic", codemodel: str = "default", features: str = "") -> bytes:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(triple).create_target_machine(opt=2, reloc=reloc, codemodel=codemodel)
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        opt=2, reloc=reloc, codemodel=codemodel, features=features
+    )
     module = llvm.parse_assembly(text)
     module.triple = triple
     return bytes(machine.emit_object(module))
@@ -249,7 +253,7 @@ def test_sections_of_odd_sizes_lie_where_their_addresses_say(tmp_path: Path) -> 
     assert (ctypes.c_char * 5).in_dll(library, "variable").raw == b"hello"
 
 
-@pytest.mark.parametrize(("triple", "page"), [(X86_64, 0x1000), (AARCH64, 0x10000)])
+@pytest.mark.parametrize(("triple", "page"), [(X86_64, 0x1000), (AARCH64, 0x10000), (RISCV, 0x1000)])
 def test_segments_share_no_page_and_none_is_writable_and_executable(triple: str, page: int) -> None:
     elf = Elf(link_shared(compile_object(PROGRAM, triple), EXPORTS, "libprogram.so"))
     loads = [segment for segment in elf.segments if segment[0] == 1]
@@ -268,20 +272,40 @@ def test_equal_arguments_give_equal_bytes(program: bytes) -> None:
 
 
 def test_an_aarch64_library_runs_as_one_linked_by_lld(tmp_path: Path, run_on_aarch64: Callable[..., str]) -> None:
-    content = compile_object(PROGRAM, AARCH64)
+    runs_as_one_linked_by_lld(compile_object(PROGRAM, AARCH64), tmp_path, run_on_aarch64)
+
+
+@pytest.mark.parametrize("features", ["+m,+a,+f,+d", GC, f"{GC},+v,+zvl256b"])
+def test_a_risc_v_library_runs_as_one_linked_by_lld(
+    features: str, tmp_path: Path, run_on_riscv64: Callable[..., str]
+) -> None:
+    content = compile_object(PROGRAM, RISCV, features=features)
+    runs_as_one_linked_by_lld(content, tmp_path, run_on_riscv64)
+    library, theirs = (tmp_path / name for name in ("ours.so", "theirs.so"))
+    assert flags(library.read_bytes()) == flags(content) == 4 + ("+c" in features)  # floats in registers, short code
+    if theirs.exists():
+        assert flags(theirs.read_bytes()) == flags(content)
+
+
+def flags(content: bytes) -> int:
+    """Those of the machine, which its dynamic loader compares with the program's."""
+    return int(struct.unpack_from("<I", content, 48)[0])
+
+
+def runs_as_one_linked_by_lld(content: bytes, tmp_path: Path, run: Callable[..., str]) -> None:
     (tmp_path / "ours.so").write_bytes(link_shared(content, EXPORTS, "libprogram.so"))
     libraries = ["ours.so"]
     if shutil.which("ld.lld"):
         (tmp_path / "theirs.so").write_bytes(link_with_system_lld(content, EXPORTS, tmp_path))
         libraries.append("theirs.so")
-    (tmp_path / "main.c").write_text(AARCH64_HOST)
+    (tmp_path / "main.c").write_text(HOST)
     for library in libraries:
-        printed = run_on_aarch64(tmp_path, ["-Wl,--no-as-needed", "-ldl", "-lm"], [f"./{library}"])
-        assert printed.split() == AARCH64_EXPECTED
+        printed = run(tmp_path, ["-Wl,--no-as-needed", "-ldl", "-lm"], [f"./{library}"])
+        assert printed.split() == HOST_EXPECTED
 
 
-AARCH64_EXPECTED = ["63", "6", "1", "1.5", "130", "160", "10", "27", "220", "1000", "30", "42"]
-AARCH64_HOST = r"""
+HOST_EXPECTED = ["63", "6", "1", "1.5", "130", "160", "10", "27", "220", "1000", "30", "42"]
+HOST = r"""
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,8 +363,8 @@ def refused(text: str, exports: Sequence[str] = ("f",), imports: Mapping[str, st
 
 
 def test_an_unknown_machine_is_named() -> None:
-    message = refused("define void @f() { ret void }", triple=RISCV)
-    assert message == "expected an object for x86-64 (62), ARM64 (183), found ELF machine 243"
+    message = refused("define void @f() { ret void }", triple=POWERPC)
+    assert message == "expected an object for x86-64 (62), ARM64 (183), RISC-V (243), found ELF machine 21"
 
 
 def test_exports_must_exist_once() -> None:
@@ -362,6 +386,43 @@ def test_position_dependent_code_is_refused_by_relocation() -> None:
     )
     large = refused(text, triple=AARCH64, reloc="static", codemodel="large")
     assert large.startswith("relocation type 264 (R_AARCH64_MOVW_UABS_G0_NC) of ARM64 in section '.text'")
+    upper = refused(text, triple=RISCV, reloc="static", codemodel="small")
+    assert upper.startswith("relocation type 26 (R_RISCV_HI20) of RISC-V in section '.text'")
+
+
+def test_code_that_a_linker_may_shorten_is_refused() -> None:
+    message = refused("@x = internal global i32 1 define ptr @f() { ret ptr @x }", triple=RISCV, features="+relax")
+    assert message.startswith("relocation type 51 (R_RISCV_RELAX, of feature relax) of RISC-V in section '.text'")
+
+
+def test_a_lower_part_needs_its_upper_part() -> None:
+    content = compile_object("@x = internal global i32 1 define ptr @f() { ret ptr @x }", RISCV)
+    lower = next(r for rs in read_object(content).relocations.values() for r in rs if r.type == 24)
+    entry = struct.pack("<Q", lower.offset) + struct.pack("<I", 24)  # offset, and type in the low half of the info
+    upper = struct.pack("<Q", lower.symbol.value) + struct.pack("<I", 23)
+    assert content.count(upper) == content.count(entry) == 1
+    damaged = content.replace(upper, upper[:8] + struct.pack("<I", 57))
+    with pytest.raises(LinkError, match=r"^R_RISCV_PCREL_LO12_I refers to '.Lpcrel_hi0', where no upper part is$"):
+        link_shared(damaged, ["f"], "libf.so")
+
+
+def test_an_address_alone_is_refused_where_a_difference_belongs() -> None:
+    content = compile_object(PROGRAM, RISCV)
+    table = next(s for s, rs in read_object(content).relocations.items() if any(r.type == 39 for r in rs))
+    assert table.name == ".rodata"
+    subtracted = struct.pack("<QI", 4, 39)
+    assert content.count(subtracted) == 1
+    with pytest.raises(LinkError, match=r"^expected a difference of addresses at \.rodata\+0x4, found one address$"):
+        link_shared(content.replace(subtracted, struct.pack("<QI", 4, 57)), EXPORTS, "libprogram.so")
+
+
+def test_objects_of_different_calls_are_refused() -> None:
+    objects = [
+        compile_object(f"define void @{name}() {{ ret void }}", RISCV, features=features)
+        for name, features in (("f", ""), ("g", GC))
+    ]
+    with pytest.raises(LinkError, match=r"^object 1 has ELF flags 0x5, object 0 has 0x0$"):
+        link_shared(objects, ["f", "g"], "libf.so")
 
 
 def test_addresses_in_code_are_refused() -> None:
@@ -402,7 +463,7 @@ def test_a_library_needs_a_name(program: bytes) -> None:
         link_shared(program, EXPORTS, "")
 
 
-OBJECTS = {triple: compile_object(PROGRAM, triple) for triple in (X86_64, AARCH64)}
+OBJECTS = {triple: compile_object(PROGRAM, triple) for triple in (X86_64, AARCH64, RISCV)}
 
 
 @pytest.mark.parametrize("triple", OBJECTS)

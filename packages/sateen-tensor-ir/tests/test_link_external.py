@@ -108,7 +108,7 @@ def test_systems_without_shared_libraries_of_ours_are_refused(triple: str) -> No
     )
 
 
-@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-linux-gnu"])
+@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-linux-gnu", RISCV])
 def test_our_own_linker_serves_where_it_can(triple: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(external, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)

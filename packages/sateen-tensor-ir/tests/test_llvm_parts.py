@@ -261,7 +261,7 @@ def test_a_failure_gives_back_what_was_taken(writer):
 def test_the_public_function_checks_before_it_calls_the_kernel():
     function = parse_function("function f[n](A: float32[n], B: out float32[n])\n  B[0] = A[0]")
     lines = public_function(function, architecture_named(TRIPLE)).splitlines()
-    assert lines[0] == "define i32 @f(ptr %host, ptr %args, i32 %n) #0 {"
+    assert lines[0] == "define signext i32 @f(ptr %host, ptr %args, i32 %n) #0 {"
     returned = [int(line.split()[-1]) for line in lines if line.startswith("  ret i32 ") and "%" not in line]
     kinds = [Status(status & 255) for status in returned]
     for status in (Status.ARGUMENT_COUNT, Status.NULL_ARGUMENT, Status.DTYPE, Status.SHAPE, Status.STRIDES):
@@ -327,7 +327,7 @@ def test_a_vector_of_the_loop_around_is_no_value_of_a_task(writer, environment):
 
 def test_the_thunk_unpacks_the_closure():
     assert thunk("f.task0", [LlvmValue("%c0", "i64"), LlvmValue("%c1", "ptr")], None).splitlines() == [
-        "define internal i32 @f.task0(ptr %closure, i64 %begin, i64 %end) #0 {",
+        "define internal signext i32 @f.task0(ptr %closure, i64 %begin, i64 %end) #0 {",
         "  %host = load ptr, ptr %closure",
         "  %p0 = getelementptr i64, ptr %closure, i64 1",
         "  %c0 = load i64, ptr %p0",

@@ -17,10 +17,12 @@ import pytest
 from sateen.runtime.abi import ABI_VERSION, SateenHost
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen import machine_of
 from sateen.tensor_ir.host import has_host, host_text
 from sateen.tensor_ir.link import link_shared
 
 HOST, AARCH64 = Target.host().triple, "aarch64-unknown-linux-gnu"
+RISCV64 = "riscv64-unknown-linux-gnu"
 
 if not has_host(HOST):
     pytest.skip(f"there is no thread pool for {HOST}", allow_module_level=True)
@@ -112,9 +114,7 @@ Log = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
 
 
 def compile_object(text: str, triple: str) -> bytes:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(triple).create_target_machine(opt=2, reloc="pic", codemodel="default")
+    machine = machine_of(Target.parse(f"llvm -mtriple={triple}"))
     module = llvm.parse_assembly(text)
     module.verify()
     module.triple = triple
@@ -126,9 +126,9 @@ def pool_library(processors: str = PROCESSORS, triple: str = HOST, most_started:
 
     The system starts `most_started` threads, no more.
     """
-    text = host_text(triple).replace("call i32 @pthread_create(", "call i32 @start_thread(")
+    text = re.sub(r"(call (signext )?i32) @pthread_create\(", r"\1 @start_thread(", host_text(triple))
     if processors:
-        text = re.sub(r"declare i32 @sched_getaffinity\(.*\n", processors, text)
+        text = re.sub(r"declare (signext )?i32 @sched_getaffinity\(.*\n", processors, text)
     text += THREAD_LIMIT.replace("MOST", str(most_started))
     return link_shared(compile_object(text + OBSERVERS, triple), EXPORTS, "libpool.so")
 
@@ -418,10 +418,10 @@ def test_messages_go_to_standard_error(pool: Pool, capfd: pytest.CaptureFixture[
 
 
 def test_other_triples_are_refused() -> None:
-    for triple in ("riscv64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "aarch64-linux-android"):
+    for triple in ("armv7-unknown-linux-gnueabihf", "x86_64-pc-windows-msvc", "aarch64-linux-android"):
         with pytest.raises(CodegenError) as caught:
             host_text(triple)
-        assert str(caught.value) == f"the thread pool is for x86_64 and aarch64 on Linux, not for {triple!r}"
+        assert str(caught.value) == f"the thread pool is for x86_64, aarch64, riscv64 on Linux, not for {triple!r}"
 
 
 PROLOGUE = """
@@ -573,8 +573,12 @@ gc.collect()
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_the_aarch64_pool_runs(tmp_path: Path, run_on_aarch64: Callable[..., str]) -> None:
-    (tmp_path / "pool.so").write_bytes(pool_library(triple=AARCH64))
+@pytest.mark.parametrize(("triple", "run_on"), [(AARCH64, "run_on_aarch64"), (RISCV64, "run_on_riscv64")])
+def test_the_pool_runs_on_other_machines(
+    triple: str, run_on: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    run = request.getfixturevalue(run_on)
+    (tmp_path / "pool.so").write_bytes(pool_library(triple=triple))
     (tmp_path / "main.c").write_text(
         """#include <dlfcn.h>
         #include <stdio.h>
@@ -591,4 +595,4 @@ def test_the_aarch64_pool_runs(tmp_path: Path, run_on_aarch64: Callable[..., str
         }
         """
     )
-    assert run_on_aarch64(tmp_path, ["-ldl"], []) == ""
+    assert run(tmp_path, ["-ldl"], []) == ""

@@ -20,6 +20,7 @@ from sateen.tensor_ir.targets import (
 
 X86 = "llvm -mtriple=x86_64-linux-gnu"
 ARM64 = "llvm -mtriple=aarch64-linux-gnu"
+RISCV64 = "llvm -mtriple=riscv64-linux-gnu"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,12 @@ ARM64 = "llvm -mtriple=aarch64-linux-gnu"
         (f"{X86} -mattr=+avx2", 32, 16),
         (ARM64, 16, 32),
         (f"{ARM64} -mcpu=neoverse-v1", 16, 32),
-        ("llvm -mtriple=riscv64-linux-gnu", 16, 16),
+        (RISCV64, 16, 16),
+        (f"{RISCV64} -mcpu=sifive-u74", 16, 16),
+        (f"{RISCV64} -mattr=+v", 16, 32),
+        (f"{RISCV64} -mattr=+v,+zvl256b", 32, 32),
+        (f"{RISCV64} -mcpu=spacemit-x60", 32, 32),
+        (f"{RISCV64} -mcpu=sifive-x280", 64, 32),
     ],
 )
 def test_vector_registers_are_those_of_the_processor(text, vector_bytes, registers):
@@ -163,6 +169,21 @@ def test_a_triple_names_a_system(triple, system):
 )
 def test_sums_have_as_many_accumulators_as_hide_the_latency_of_an_addition(text, accumulators):
     assert Machine.of(text).accumulators == accumulators
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        (RISCV64, {"a", "c", "d", "f", "m"}),
+        (f"{RISCV64} -mattr=+v,-c", {"a", "d", "f", "m", "v"}),
+        (f"{RISCV64} -mcpu=generic-rv64", set()),
+        (f"{RISCV64} -mcpu=sifive-u74 -mattr=-zba", {"a", "c", "d", "f", "m", "zbb"}),
+    ],
+)
+def test_systems_on_risc_v_assume_what_llvm_does_not(text, features):
+    assert features_of(Target.parse(text)) == features
+    listed = with_features(Target.parse(text))
+    assert listed.enabled_features == features
 
 
 def test_no_vector_is_wider_than_the_widest():

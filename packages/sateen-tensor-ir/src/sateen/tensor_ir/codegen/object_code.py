@@ -23,7 +23,7 @@ from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lowering.pipelines import LLVM, Calls
-from sateen.tensor_ir.targets import features_of
+from sateen.tensor_ir.targets import assumed_features, features_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +86,6 @@ def machine_of(target: Target) -> llvm.TargetMachine:
                 f"target {target}: expected no option -{name}, which LLVM is not told of, found {value!r}"
             )
         abi = value
-    return target_machine(target.triple, target.cpu, ",".join(target.features), abi=abi)
+    assumed = sorted(assumed_features(target) - target.enabled_features)
+    features = [*target.features, *(f"+{feature}" for feature in assumed)]
+    return target_machine(target.triple, target.cpu, ",".join(features), abi=abi)

@@ -22,7 +22,7 @@ def host_text(triple: str) -> str:
     """
     if not has_host(triple):
         known = [a.name for a in ARCHITECTURES.values() if a.host is not None]
-        raise CodegenError(f"the thread pool is for {' and '.join(known)} on Linux, not for {triple!r}")
+        raise CodegenError(f"the thread pool is for {', '.join(known)} on Linux, not for {triple!r}")
     return _text_of(architecture_named(triple))
 
 

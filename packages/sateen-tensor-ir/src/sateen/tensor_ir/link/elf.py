@@ -1,4 +1,4 @@
-"""Links relocatable objects into an ELF64 shared object for x86-64 or AArch64 Linux.
+"""Links relocatable objects into an ELF64 shared object for x86-64, AArch64 or RISC-V Linux.
 
 The library binds its own symbols to itself, defines only the exports and needs only the C library's calls that it uses.
 All dynamic relocations are applied when it is loaded; code and constants are then read-only, and writable memory is
@@ -92,12 +92,13 @@ class _Library:
         self.linking = linking
         self.source = source
         self.importable = importable
-        self.image = Image(linking.machine, linking.page)
+        self.image = Image(linking.machine, source.flags, linking.page)
         self.places: dict[Section, tuple[Output, int]] = {}
         self.imports: dict[str, int] = {}  # name: number among the dynamic symbols, of which 0 is void
         self.exports: dict[str, Symbol] = {}
         self.slots: dict[Symbol, int] = {}  # symbol: offset of its entry in .got
         self.stubs: dict[Symbol, int] = {}  # symbol: offset of its stub in .plt
+        self.uppers: dict[tuple[Section, int], tuple[Relocation, Rule]] = {}  # by the place of the upper part
         self.pointers = 0  # addresses in data, each of which takes a dynamic relocation
         self.dynamic_relocations: list[tuple[int, int, int, int]] = []  # symbol, address, type, addend
         self.strings: dict[str, int] = {}  # text: its offset in .dynstr
@@ -118,9 +119,17 @@ class _Library:
 
     def collect_references(self) -> None:
         """Find the imported symbols, and those that need an entry of .got, a stub of .plt or a dynamic relocation."""
+        differences: dict[tuple[Section, int], int] = {}  # addends of addresses of the library in a word
         for section, relocation, rule in self._relocations():
-            symbol = relocation.symbol
+            symbol, where = relocation.symbol, (section, relocation.offset)
             self._check_reference(section, symbol, rule)
+            match rule.addressing:
+                case Addressing.UPPER:
+                    self.uppers[where] = relocation, rule
+                case Addressing.ADDED:
+                    differences[where] = differences.get(where, 0) + 1
+                case Addressing.SUBTRACTED:
+                    differences[where] = differences.get(where, 0) - 1
             is_import = symbol.section is None
             if is_import:
                 self.imports.setdefault(symbol.name, len(self.imports) + 1)
@@ -130,6 +139,9 @@ class _Library:
             if (needs_stub or rule.reference is Reference.SLOT) and symbol not in self.slots:
                 self.slots[symbol] = self.image[".got"].reserve(8, 8)
             self.pointers += rule.addressing is Addressing.ABSOLUTE
+        for (section, offset), sum_of_signs in differences.items():
+            if sum_of_signs:
+                raise LinkError(f"expected a difference of addresses at {section.name}+{offset:#x}, found one address")
 
     def _relocations(self) -> Iterator[tuple[Section, Relocation, Rule]]:
         for section, relocations in self.source.relocations.items():
@@ -199,9 +211,13 @@ class _Library:
             if rule.addressing is Addressing.ABSOLUTE:
                 self._add_dynamic(place, relocation.symbol, relocation.addend, self.linking.dynamic_pointer)
                 continue
-            target = self._target_address(rule, relocation.symbol) + relocation.addend
+            if rule.reference is Reference.UPPER:
+                target, place = self._target_of_upper(rule, relocation.symbol)
+            else:
+                target = self._target_address(rule, relocation.symbol) + relocation.addend
             try:
-                rule.field.insert(output.data, offset, rule.addressing.compute(target, place))
+                word = rule.field.word(output.data, offset)
+                rule.field.insert(output.data, offset, rule.addressing.compute(target, place, word))
             except LinkError as error:
                 error.add_note(f"in {rule.name} at {section.name}+{relocation.offset:#x}")
                 raise
@@ -221,6 +237,13 @@ class _Library:
         else:
             entry = 0, place, self.linking.dynamic_relative, self._address(symbol) + addend
         self.dynamic_relocations.append(entry)
+
+    def _target_of_upper(self, rule: Rule, label: Symbol) -> tuple[int, int]:
+        """The target and the place of the upper part at a label."""
+        if label.section is None or (label.section, label.value) not in self.uppers:
+            raise LinkError(f"{rule.name} refers to {label.name!r}, where no upper part is")
+        relocation, upper = self.uppers[label.section, label.value]
+        return self._target_address(upper, relocation.symbol) + relocation.addend, self._address(label)
 
     def _target_address(self, rule: Rule, symbol: Symbol) -> int:
         if rule.reference is Reference.SLOT:

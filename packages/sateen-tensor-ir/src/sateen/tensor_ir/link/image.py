@@ -78,10 +78,12 @@ _SEGMENTS = (
 
 
 class Image:
-    """A shared object for `machine` (an ELF `EM_` number): fill the outputs, lay out, relocate, then take the bytes."""
+    """A shared object for `machine` (an ELF `EM_` number) with flags of it: fill the outputs, lay out, relocate, then
+    take the bytes."""
 
-    def __init__(self, machine: int, page: int) -> None:
+    def __init__(self, machine: int, flags: int, page: int) -> None:
         self.machine = machine
+        self.flags = flags
         self.page = page
         self.outputs: Mapping[str, Output] = MappingProxyType({output.name: output for output in _empty_outputs()})
         self._program: list[tuple[int, ...]] = []  # program headers
@@ -146,7 +148,7 @@ class Image:
         )
         program = b"".join(_PROGRAM_HEADER.pack(*entry) for entry in sorted(self._program, key=lambda entry: entry[0]))
         header = _FILE_HEADER.pack(
-            b"\x7fELF", b"\x02\x01\x01", _ET_DYN, self.machine, 1, 0, _FILE_HEADER.size, headers_offset, 0,
+            b"\x7fELF", b"\x02\x01\x01", _ET_DYN, self.machine, 1, 0, _FILE_HEADER.size, headers_offset, self.flags,
             _FILE_HEADER.size, _PROGRAM_HEADER.size, len(self._program),
             _SECTION_HEADER.size, len(present) + 2, len(present) + 1,
         )  # fmt: skip

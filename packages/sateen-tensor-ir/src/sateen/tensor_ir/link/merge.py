@@ -8,13 +8,16 @@ from sateen.tensor_ir.link.object_file import STB_LOCAL, ObjectFile, Symbol
 
 
 def merge_objects(objects: Sequence[ObjectFile]) -> ObjectFile:
-    """The union of the objects. Raises LinkError for different machines, or a global symbol that two of them define."""
+    """The union of the objects. Raises LinkError for different machines or flags of these, or a global symbol that
+    two of them define."""
     if len(objects) == 1:
         return objects[0]
     defined: dict[str, Symbol] = {}
     for number, source in enumerate(objects):
         if source.machine != objects[0].machine:
             raise LinkError(f"object {number} is for ELF machine {source.machine}, object 0 for {objects[0].machine}")
+        if source.flags != objects[0].flags:
+            raise LinkError(f"object {number} has ELF flags {source.flags:#x}, object 0 has {objects[0].flags:#x}")
         for symbol in source.symbols:
             if symbol.binding == STB_LOCAL or symbol.section is None:
                 continue
@@ -29,4 +32,6 @@ def merge_objects(objects: Sequence[ObjectFile]) -> ObjectFile:
         for source in objects
         for section, entries in source.relocations.items()
     }
-    return ObjectFile(objects[0].machine, relocations, tuple(s for source in objects for s in source.symbols))
+    return ObjectFile(
+        objects[0].machine, objects[0].flags, relocations, tuple(s for source in objects for s in source.symbols)
+    )

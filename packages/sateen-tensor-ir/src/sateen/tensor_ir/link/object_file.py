@@ -67,9 +67,11 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectFile:
-    """A relocatable object: its machine (an ELF `EM_` number), loaded sections, their relocations, all symbols."""
+    """A relocatable object: its machine (an ELF `EM_` number), the machine's flags, loaded sections, their relocations,
+    all symbols."""
 
     machine: int
+    flags: int
     relocations: Mapping[Section, tuple[Relocation, ...]]
     symbols: tuple[Symbol, ...]
 
@@ -79,7 +81,7 @@ def read_object(content: bytes) -> ObjectFile:
     view = memoryview(content)
     if content[:4] != b"\x7fELF":
         raise LinkError(f"expected an ELF object, found {len(content)} bytes that begin with {content[:4]!r}")
-    ident, kind, machine, _, _, _, headers_at, _, _, _, _, entry, count, names_index = _read(_FILE_HEADER, view, 0)
+    ident, kind, machine, _, _, _, headers_at, flags, _, _, _, entry, count, names_index = _read(_FILE_HEADER, view, 0)
     if ident[4:7] != b"\x02\x01\x01" or kind != _ET_REL:
         raise LinkError(
             "expected a relocatable, little-endian ELF64 object of version 1, "
@@ -90,7 +92,7 @@ def read_object(content: bytes) -> ObjectFile:
     headers = [_read(_SECTION_HEADER, view, headers_at + index * entry) for index in range(count)]
     sections = _read_sections(view, headers, names_index)
     symbols = _read_symbols(headers, sections)
-    return ObjectFile(machine, _read_relocations(headers, sections, symbols), symbols)
+    return ObjectFile(machine, flags, _read_relocations(headers, sections, symbols), symbols)
 
 
 def _read(layout: struct.Struct, view: memoryview, offset: int) -> tuple[Any, ...]:

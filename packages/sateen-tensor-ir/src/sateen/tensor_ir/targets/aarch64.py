@@ -61,8 +61,8 @@ _FPCR = FloatMode(
     declarations=["declare i64 @llvm.aarch64.get.fpcr()", "declare void @llvm.aarch64.set.fpcr(i64)"],
 )
 
-_ADR = Field(4, 21, position=5, split=True)
-_ADRP = Field(4, 21, scale=12, position=5, split=True)
+_ADR = Field(4, 21, pieces=((2, 29), (19, 5)))
+_ADRP = Field(4, 21, scale=12, pieces=((2, 29), (19, 5)))
 _BRANCH14, _BRANCH19, _BRANCH26 = Field(4, 14, 2, 5), Field(4, 19, 2, 5), Field(4, 26, 2)
 _LOW12 = tuple(Field(4, 12, scale, 10, signed=False) for scale in range(5))
 

@@ -36,8 +36,8 @@ class CPU:
 
 @dataclass(frozen=True, slots=True)
 class HostServices:
-    """Constants for the C source of the default host, on Linux, as C expressions: the largest page in bytes, the number
-    of the system call futex, and the instruction that lets a waiting processor rest.
+    """Facts for the C source of the default host, on Linux, in C: the largest page in bytes, the number of the system
+    call futex, and the instruction that lets a waiting processor rest.
     """
 
     page: str
@@ -64,6 +64,8 @@ class Architecture:
     vectors: tuple[Vectors, ...]
     levels: tuple[CPU, ...]
     cpus: Mapping[str, CPU] = field(default_factory=dict)
+    assumed: frozenset[str] = frozenset()
+    """The features that systems assume of every processor, and LLVM does not."""
     clock: str = ""
     """LLVM's intrinsic that reads a clock of constant rate without a call; '' if programs have none."""
     float_mode: FloatMode | None = None

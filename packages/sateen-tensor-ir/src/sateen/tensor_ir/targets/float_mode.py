@@ -11,12 +11,12 @@ class FloatMode:
     """A control register of `bits` bits, with LLVM text to save it to memory and to load it.
 
     Its values `keep` and `flush` both round to nearest and trap nothing. With `keep` subnormal numbers follow IEEE 754;
-    with `flush` subnormal operands and results of operations become zeros of their sign.
+    with `flush` subnormal operands and results of operations become zeros of their sign; None if no processor does.
     """
 
     bits: int
     keep: int
-    flush: int
+    flush: int | None
     saving: Sequence[str]
     loading: Sequence[str]
     declarations: Sequence[str]

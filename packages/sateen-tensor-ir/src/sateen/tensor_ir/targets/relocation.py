@@ -13,18 +13,27 @@ class Reference(Enum):
     SYMBOL = auto()
     CALL = auto()  # the symbol, or the stub that jumps to it where another library defines it
     SLOT = auto()  # the symbol's entry in the global offset table
+    UPPER = auto()  # the target of the instruction at the symbol, which has the upper bits of the same value
 
 
 class Addressing(Enum):
-    """The value computed from the target's address plus addend (T) and the address of the field (P)."""
+    """The value computed from the target's address plus addend (T), the address of the field (P), and the word that is
+    there (W)."""
 
     ABSOLUTE = auto()  # T
     RELATIVE = auto()  # T - P
     PAGE = auto()  # page(T) - page(P), pages of 4 KiB
     LOW = auto()  # T mod 4 KiB
+    UPPER = auto()  # T - P to the nearest multiple of 4 KiB
+    LOWER = auto()  # what UPPER leaves of T - P, from -2048 to 2047
+    PAIR = auto()  # UPPER, with LOWER as bits without sign in its place
+    ADDED = auto()  # W + T
+    SUBTRACTED = auto()  # W - T
 
-    def compute(self, target: int, place: int) -> int:
-        """The value to insert, from T and P; ABSOLUTE values are written by the dynamic loader instead."""
+    def compute(self, target: int, place: int, word: int = 0) -> int:
+        """The value to insert, from T, P and W, the word in that place before; ABSOLUTE values are written by the
+        dynamic loader instead.
+        """
         match self:
             case Addressing.RELATIVE:
                 return target - place
@@ -32,6 +41,16 @@ class Addressing(Enum):
                 return (target & ~0xFFF) - (place & ~0xFFF)
             case Addressing.LOW:
                 return target & 0xFFF
+            case Addressing.UPPER:
+                return target - place + 0x800 & ~0xFFF
+            case Addressing.LOWER:
+                return (target - place + 0x800 & 0xFFF) - 0x800
+            case Addressing.PAIR:
+                return (target - place + 0x800 & ~0xFFF) | (target - place & 0xFFF)
+            case Addressing.ADDED:
+                return word + target
+            case Addressing.SUBTRACTED:
+                return word - target
         return target
 
 
@@ -39,7 +58,7 @@ class Addressing(Enum):
 class Field:
     """The place of a value in a little-endian word of `size` bytes: value / 2^scale, in `bits` bits from `position`.
 
-    `split` is the immediate of AArch64's ADR and ADRP: the two lowest bits are separate, from bit 29 on.
+    `pieces` are the numbers and positions of bits that lie apart, from the lowest on; without them all are together.
     """
 
     size: int
@@ -47,7 +66,11 @@ class Field:
     scale: int = 0
     position: int = 0
     signed: bool = True
-    split: bool = False
+    pieces: tuple[tuple[int, int], ...] = ()
+
+    def word(self, data: bytearray, offset: int) -> int:
+        """The word at data[offset], as a number with sign."""
+        return int.from_bytes(data[offset : offset + self.size], "little", signed=True)
 
     def insert(self, data: bytearray, offset: int, value: int) -> None:
         """Put `value` into the word at data[offset]; LinkError if it is too large or not a multiple of 2^scale."""
@@ -58,11 +81,9 @@ class Field:
         if self.bits < 64 and not lowest <= scaled < end:
             raise LinkError(f"the value {value:#x} does not fit {self.bits} bits")
         word = int.from_bytes(data[offset : offset + self.size], "little")
-        if self.split:
-            word = _replace_bits(word, scaled, 2, 29)
-            word = _replace_bits(word, scaled >> 2, self.bits - 2, self.position)
-        else:
-            word = _replace_bits(word, scaled, self.bits, self.position)
+        for bits, position in self.pieces or ((self.bits, self.position),):
+            word = _replace_bits(word, scaled, bits, position)
+            scaled >>= bits
         data[offset : offset + self.size] = word.to_bytes(self.size, "little")
 
 

@@ -1,22 +1,121 @@
-"""RISC-V of 64 and 32 bits: object code of kernels."""
+"""RISC-V of 64 bits, and object code of kernels for that of 32 bits.
+
+Relocations are those of the RISC-V ELF psABI, chapter "Relocations", without relaxation: no byte moves. The upper and
+the lower part of an address are in two instructions; the relocation of the lower one refers to the label of the other.
+Rates are those of the widths that makers publish, on a small core; none is measured.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import struct
 
+from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_32_BITS, POINTERS_OF_64_BITS
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
+from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW
+from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Field, Linking, Reference, Rule
+
+_KB, _MB = 1 << 10, 1 << 20
+_GC = frozenset({"a", "c", "d", "f", "m"})
+_B = _GC | {"zba", "zbb"}
+_TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)
+
+_CPUS = (
+    CPU("sifive-u74", _B, (32 * _KB, 2 * _MB, 0), NARROW),
+    CPU("sifive-x280", _B | {"v", "zfh", "zvfh", "zvl512b"}, (32 * _KB, 512 * _KB, 4 * _MB), NARROW),
+    CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), NARROW),
+)
+
+_FCSR = FloatMode(
+    bits=64,
+    keep=0,  # to nearest, ties to even (RISC-V ISA manual, volume I, "Floating-Point Control and Status Register")
+    flush=None,
+    saving=["{place}.found = call i64 @llvm.get.fpmode.i64()", "store i64 {place}.found, ptr {place}"],
+    loading=["{place}.wanted = load i64, ptr {place}", "call void @llvm.set.fpmode.i64(i64 {place}.wanted)"],
+    declarations=["declare i64 @llvm.get.fpmode.i64()", "declare void @llvm.set.fpmode.i64(i64)"],
+)
+
+_UPPER = Field(4, 20, scale=12, position=12)
+_LOWER_OF_LOAD = Field(4, 12, position=20)
+_LOWER_OF_STORE = Field(4, 12, pieces=((5, 7), (7, 25)))
+_UPPER_AND_LOWER = Field(8, 32, pieces=((12, 32 + 20), (20, 12)))
+_BRANCH = Field(4, 12, scale=1, pieces=((4, 8), (6, 25), (1, 7), (1, 31)))
+_JUMP = Field(4, 20, scale=1, pieces=((10, 21), (1, 20), (8, 12), (1, 31)))
+_SHORT_BRANCH = Field(2, 8, scale=1, pieces=((2, 3), (2, 10), (1, 2), (2, 5), (1, 12)))
+_SHORT_JUMP = Field(2, 11, scale=1, pieces=((3, 3), (1, 11), (1, 2), (1, 7), (1, 6), (2, 9), (1, 8), (1, 12)))
+
+
+def _stub(address: int, slot: int) -> bytes:
+    """auipc t3, upper(slot); ld t3, lower(slot)(t3); jr t3; nop"""
+    code = bytearray(struct.pack("<4I", 0x00000E17, 0x000E3E03, 0x000E0067, 0x00000013))
+    _UPPER.insert(code, 0, Addressing.UPPER.compute(slot, address))
+    _LOWER_OF_LOAD.insert(code, 4, Addressing.LOWER.compute(slot, address))
+    return bytes(code)
+
+
+_LINKING = Linking(
+    machine=PROCESSORS["riscv64"].elf_machine,
+    page=0x1000,
+    rules={
+        2: Rule("R_RISCV_64", Reference.SYMBOL, Addressing.ABSOLUTE, WORD64),
+        16: Rule("R_RISCV_BRANCH", Reference.CALL, Addressing.RELATIVE, _BRANCH),
+        17: Rule("R_RISCV_JAL", Reference.CALL, Addressing.RELATIVE, _JUMP),
+        18: Rule("R_RISCV_CALL", Reference.CALL, Addressing.PAIR, _UPPER_AND_LOWER),
+        19: Rule("R_RISCV_CALL_PLT", Reference.CALL, Addressing.PAIR, _UPPER_AND_LOWER),
+        20: Rule("R_RISCV_GOT_HI20", Reference.SLOT, Addressing.UPPER, _UPPER),
+        23: Rule("R_RISCV_PCREL_HI20", Reference.SYMBOL, Addressing.UPPER, _UPPER),
+        24: Rule("R_RISCV_PCREL_LO12_I", Reference.UPPER, Addressing.LOWER, _LOWER_OF_LOAD),
+        25: Rule("R_RISCV_PCREL_LO12_S", Reference.UPPER, Addressing.LOWER, _LOWER_OF_STORE),
+        35: Rule("R_RISCV_ADD32", Reference.SYMBOL, Addressing.ADDED, WORD32),
+        36: Rule("R_RISCV_ADD64", Reference.SYMBOL, Addressing.ADDED, WORD64),
+        39: Rule("R_RISCV_SUB32", Reference.SYMBOL, Addressing.SUBTRACTED, WORD32),
+        40: Rule("R_RISCV_SUB64", Reference.SYMBOL, Addressing.SUBTRACTED, WORD64),
+        44: Rule("R_RISCV_RVC_BRANCH", Reference.CALL, Addressing.RELATIVE, _SHORT_BRANCH),
+        45: Rule("R_RISCV_RVC_JUMP", Reference.CALL, Addressing.RELATIVE, _SHORT_JUMP),
+        57: Rule("R_RISCV_32_PCREL", Reference.SYMBOL, Addressing.RELATIVE, WORD32),
+        59: Rule("R_RISCV_PLT32", Reference.CALL, Addressing.RELATIVE, WORD32),
+    },
+    refused={
+        1: "R_RISCV_32",
+        21: "R_RISCV_TLS_GOT_HI20",
+        22: "R_RISCV_TLS_GD_HI20",
+        26: "R_RISCV_HI20",
+        27: "R_RISCV_LO12_I",
+        28: "R_RISCV_LO12_S",
+        29: "R_RISCV_TPREL_HI20",
+        43: "R_RISCV_ALIGN, of feature relax",
+        51: "R_RISCV_RELAX, of feature relax",
+        62: "R_RISCV_TLSDESC_HI20",
+    },
+    dynamic_pointer=2,
+    dynamic_slot=2,
+    dynamic_relative=3,
+    stub_size=16,
+    stub=_stub,
+)
 
 RISCV64 = Architecture(
     name="riscv64",
     title="RISC-V",
     triple="riscv64-linux-gnu",
     abi=POINTERS_OF_64_BITS,
-    vectors=(Vectors(16, 16),),
-    levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
+    # LLVM takes vectors of ours apart into as many scalars where the processor has none.
+    vectors=(Vectors(64, 32, "zvl512b"), Vectors(32, 32, "zvl256b"), Vectors(16, 32, "v"), Vectors(16, 16)),
+    levels=(CPU("generic", frozenset(), _TYPICAL, NARROW),),
+    cpus={cpu.name: cpu for cpu in _CPUS},
+    assumed=_GC,
     clock="llvm.readsteadycounter",  # rdtime
+    float_mode=_FCSR,
+    linking=_LINKING,
+    # LLVM makes the hint `pause` only for processors with Zihintpause; a fence waits for the accesses before it.
+    host=HostServices(page="0x1000", futex="98L", pause="__atomic_thread_fence(__ATOMIC_SEQ_CST)"),
 )
-RISCV32 = replace(
-    RISCV64, name="riscv32", title="RISC-V of 32 bits", triple="riscv32-linux-gnu", abi=POINTERS_OF_32_BITS, clock=""
+RISCV32 = Architecture(
+    name="riscv32",
+    title="RISC-V of 32 bits",
+    triple="riscv32-linux-gnu",
+    abi=POINTERS_OF_32_BITS,
+    vectors=(Vectors(16, 16),),
+    levels=(CPU("generic", frozenset(), _TYPICAL, NARROW),),
 )

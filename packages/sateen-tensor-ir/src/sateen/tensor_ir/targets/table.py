@@ -52,9 +52,19 @@ def architecture_of(target: Target) -> Architecture:
 
 def features_of(target: Target) -> frozenset[str]:
     """The features that code for a target may use, as LLVM names them: those of its processor and its own."""
-    implied = architecture_of(target).cpus.get(target.cpu)
-    removed = {feature[1:] for feature in target.features if feature[0] == "-"}
-    return ((implied.features if implied else frozenset()) | target.enabled_features) - removed
+    named = architecture_of(target).cpus.get(target.cpu)
+    implied = named.features if named else assumed_features(target)
+    return (implied | target.enabled_features) - _removed(target)
+
+
+def assumed_features(target: Target) -> frozenset[str]:
+    """The features of every processor of the architecture that LLVM has to be told of: none if the target names a
+    processor."""
+    return frozenset() if target.cpu else architecture_of(target).assumed - _removed(target)
+
+
+def _removed(target: Target) -> frozenset[str]:
+    return frozenset(feature[1:] for feature in target.features if feature[0] == "-")
 
 
 def with_features(target: Target) -> Target:

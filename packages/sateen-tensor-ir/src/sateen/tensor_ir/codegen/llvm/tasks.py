@@ -67,7 +67,7 @@ def thunk(name: str, values: Sequence[LlvmValue], mode: FloatMode | None) -> str
     On every thread the body runs in the caller's floating-point mode, which is at the end of the closure.
     """
     lines = [
-        f"define internal i32 @{name}(ptr %closure, i64 %begin, i64 %end) #0 {{",
+        f"define internal signext i32 @{name}(ptr %closure, i64 %begin, i64 %end) #0 {{",
         "  %host = load ptr, ptr %closure",
     ]
     for i, v in enumerate(values):
