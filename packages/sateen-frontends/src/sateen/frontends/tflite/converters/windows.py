@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -13,7 +14,20 @@ from sateen.frontends.core.windows import limited_strides, same_pads
 from sateen.frontends.tflite.model import Scaling
 from sateen.frontends.tflite.node import FLOAT, Converter, TfliteNode
 from sateen.graph_ir.ir import Value
-from sateen.graph_ir.ops import AveragePool, Conv, ConvTranspose, Identity, MaxPool, Multiply, Sqrt, Transpose
+from sateen.graph_ir.ops import (
+    Abs,
+    Add,
+    AveragePool,
+    Conv,
+    ConvTranspose,
+    Floor,
+    Identity,
+    MaxPool,
+    Multiply,
+    Sign,
+    Sqrt,
+    Transpose,
+)
 from sateen.runtime.errors import FrontendError
 from sateen.topi.computations.windows import Window
 
@@ -183,10 +197,29 @@ def _max_pool(node: TfliteNode) -> Operand:
 def _average_pool(node: TfliteNode) -> Operand:
     """Padding does not count."""
     _require_rank(node, 0, 4)
+    scaling, dtype = node.scaling(0), node.dtype(0)
+    if scaling is not None and dtype.bits == 8 and scaling.equals(node.output_scaling()):
+        return _average_of_integers(node)
     data = to_channels_first(node, node.real(0))
     window = _pool_window(node, data)
     pooled = node.step(AveragePool(window.kernel, window.strides, window.pads), data)
     return node.finish(_channels_last(pooled), pooled)
+
+
+def _average_of_integers(node: TfliteNode) -> Operand:
+    """The mean of integers of 8 bits, halves away from 0 (reference/integer_ops/pooling.h, AveragePool).
+
+    A mean in float32 may fall short of a half by its rounding, but other means are at least 1/(2 · elements) away from
+    one: half of that is added first.
+    """
+    dtype = node.dtype(0)
+    data = to_channels_first(node, node.value(0))
+    window = _pool_window(node, data)
+    mean = node.step(AveragePool(window.kernel, window.strides, window.pads), node.cast(data, FLOAT))
+    up = node.literal(0.5 + 0.25 / prod(window.kernel), FLOAT)
+    away = node.step(Floor(), node.step(Add(), node.step(Abs(), mean), up))
+    rounded = node.cast(node.step(Multiply(), node.step(Sign(), mean), away), dtype)
+    return node.result(node.limit() or Identity(), to_channels_last(node, rounded))
 
 
 def _root_mean_square(node: TfliteNode) -> Operand:
