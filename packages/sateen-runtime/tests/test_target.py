@@ -1,6 +1,7 @@
 import pytest
 
 from sateen.runtime import DeviceKind, Target, TargetError
+from sateen.runtime.target_names import TARGET_NAMES
 
 TEXTS = [
     "llvm",
@@ -13,10 +14,21 @@ TEXTS = [
 ]
 
 
+KINDS = (
+    "expected a kind of target, one of llvm, c, opencl, cuda, metal, or the name of a machine such as raspberry-pi-4"
+)
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_text_round_trips(text: str) -> None:
     assert str(Target.parse(text)) == text
     assert Target.parse(str(Target.parse(text))) == Target.parse(text)
+
+
+@pytest.mark.parametrize("name", TARGET_NAMES.values(), ids=lambda name: name.name)
+def test_a_name_gives_the_target_of_its_text_and_prints_as_that(name) -> None:
+    assert Target.of(name.name) == Target.parse(name.text)
+    assert str(Target.of(name.name)) == name.text
 
 
 def test_equal_targets_have_one_text_whatever_the_order() -> None:
@@ -69,8 +81,13 @@ def test_missing_features_are_named() -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("lvm", "expected a kind of target, one of llvm, c, opencl, cuda, metal; found 'lvm'; did you mean llvm?"),
-        ("", "expected a kind of target, one of llvm, c, opencl, cuda, metal; found ''"),
+        ("lvm", f"{KINDS}; found 'lvm'; did you mean llvm?"),
+        ("", f"{KINDS}; found ''"),
+        ("raspbery-pi-4", f"{KINDS}; found 'raspbery-pi-4'; did you mean raspberry-pi-4 or raspberry-pi-5?"),
+        (
+            "raspberry-pi-4 -mattr=+crc",
+            "expected nothing behind the name raspberry-pi-4, found '-mattr=+crc'; options follow its text, 'llvm -mtr",
+        ),
         ("llvm -mtripel=x", "found '-mtripel'; did you mean -mtriple"),
         ("opencl -mcpu=a", "expected an option of target opencl, one of none; found '-mcpu'"),
         ("llvm mcpu=a", "expected an option of the form -name=value in target 'llvm mcpu=a', found 'mcpu=a'"),

@@ -5,6 +5,7 @@ import pytest
 
 from sateen.runtime import DeviceKind, Target, TargetError
 from sateen.runtime.processor import PROCESSORS, architecture_of
+from sateen.runtime.target_names import TARGET_NAMES
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.codegen.llvm import machine_code
 from sateen.tensor_ir.targets import (
@@ -97,6 +98,15 @@ def test_code_is_made_for_every_architecture(architecture):
     module = build(s, [A, B], target=f"llvm -mtriple={architecture.triple}", name="f")
     assert module.object_code
     assert architecture_of(architecture.triple) == architecture.name
+
+
+@pytest.mark.parametrize("name", TARGET_NAMES)
+def test_code_is_made_for_every_name(name):
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
+    module = build(te.create_schedule(B), [A, B], target=name, name="f")
+    assert module.object_code
+    assert str(module.target) == TARGET_NAMES[name].text
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=lambda a: a.name)

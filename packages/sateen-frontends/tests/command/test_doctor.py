@@ -3,8 +3,18 @@ from __future__ import annotations
 import json
 import sys
 
+import pytest
+
 from sateen.frontends.command import doctor as module
-from sateen.runtime import Target
+from sateen.frontends.command import target_support
+from sateen.frontends.command.target_support import TargetSupport, support_of
+from sateen.runtime import LinkError, Target
+from sateen.runtime.target_names import TARGET_NAMES, TargetName
+from sateen.tensor_ir import CompiledModule
+from sateen.tensor_ir.host import has_host
+from sateen.tensor_ir.targets import ARCHITECTURES
+
+CORTEX_A72 = TARGET_NAMES["raspberry-pi-4"]
 
 
 def test_this_machine_works_and_is_described(sateen):
@@ -19,7 +29,9 @@ def test_this_machine_works_and_is_described(sateen):
 
 def test_targets_without_a_thread_pool_say_what_they_give(sateen):
     findings = {f["subject"]: f for f in json.loads(sateen("doctor", "--json").out)["findings"]}
-    for subject in ("ARM Linux", "RISC-V Linux", "WebAssembly"):
+    without = [a for a in ARCHITECTURES.values() if not has_host(a.triple)]
+    assert "WebAssembly" in [a.title for a in without]
+    for subject in map(module._name, without):
         assert (findings[subject]["works"], findings[subject]["remedy"]) == (False, "")
         assert findings[subject]["found"].startswith("object code of kernels; no libraries, whose thread pool is for")
 
@@ -30,3 +42,47 @@ def test_what_is_missing_is_told_with_the_command_that_brings_it(sateen, monkeyp
     ran = sateen("doctor")
     for remedy in ("pillow", "onnxruntime", "pyopencl pocl-binary-distribution"):
         assert f"pip install {remedy}" in ran.out
+
+
+def test_every_name_of_a_target_is_listed_with_its_text_and_what_works(sateen):
+    ran = sateen("doctor", "--targets")
+    assert ran.status == 0
+    rows = {line.split()[0]: line for line in ran.out.splitlines()[1:] if line.strip()}
+    assert [*rows] == [*TARGET_NAMES]
+    assert all(rows[name].rstrip().endswith(row.text) for name, row in TARGET_NAMES.items())
+    listed = json.loads(sateen("doctor", "--targets", "--json").out)["targets"]
+    assert [row["compiles"] for row in listed] == ["yes"] * len(TARGET_NAMES)
+
+
+def test_a_target_of_this_machine_runs_here():
+    host = TargetName("host", str(Target.host()), "this machine")
+    assert support_of(host) == TargetSupport("yes", "yes", "natively")
+
+
+def test_a_processor_that_this_machine_is_not_is_told_by_its_features(monkeypatch):
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.parse("llvm -mtriple=x86_64-linux-gnu")))
+    lacking = support_of(TargetName("level", "llvm -mtriple=x86_64-linux-gnu -mattr=+avx,+fma", ""))
+    assert lacking == TargetSupport("yes", "yes", "no: this processor lacks avx, fma")
+
+
+@pytest.mark.skipif(Target.host().architecture != "x86_64", reason="needs a machine that is not ARM64")
+@pytest.mark.parametrize(
+    ("installed", "runs", "remedy"),
+    [("qemu-aarch64", "by qemu-aarch64", ""), ("", "no emulator found", "apt-get install qemu-user-static")],
+)
+def test_another_linux_runs_by_an_emulator(monkeypatch, installed, runs, remedy):
+    monkeypatch.setattr(target_support.shutil, "which", lambda program: installed if program == installed else None)
+    assert support_of(CORTEX_A72) == TargetSupport("yes", "yes", runs, remedy)
+
+
+def test_a_missing_linker_is_told_with_the_command_that_brings_it(monkeypatch):
+    def library(_module: CompiledModule) -> bytes:
+        raise LinkError("no linker")
+
+    monkeypatch.setattr(CompiledModule, "library", library)
+    assert support_of(CORTEX_A72) == TargetSupport("yes", "no linker found", "", "pip install ziglang")
+
+
+def test_a_target_that_llvm_does_not_know_says_why():
+    support = support_of(TargetName("none", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72x", ""))
+    assert support.compiles.startswith("no: LLVM knows no processor 'cortex-a72x' for aarch64; did you mean cortex-a72")

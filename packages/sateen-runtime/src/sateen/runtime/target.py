@@ -1,6 +1,7 @@
 """Targets as values: what code is made for, with a text form in the manner of LLVM's command line.
 
-An example is `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+neon`.
+An example is `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+neon`. A short name such as `raspberry-pi-4`
+stands for such a text (target_names.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sateen.runtime.processor import (
     implied_features,
     x86_level,
 )
+from sateen.runtime.target_names import TARGET_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,18 @@ class Target:
 
     @staticmethod
     def parse(text: str) -> Target:
-        """The target of a text, without filling in what it leaves open; `str` is the inverse. Raises TargetError."""
+        """The target of a text or a short name, without filling in what it leaves open. Raises TargetError.
+
+        `str` gives the text again, never the name: what it means is then the same in every version.
+        """
         kind, *words = text.split() or [""]
+        if kind in TARGET_NAMES:
+            return _named(kind, words)
         if kind not in _KINDS:
-            raise TargetError(_unknown("a kind of target", kind, _KINDS))
+            raise TargetError(
+                f"expected a kind of target, one of {', '.join(_KINDS)}, or the name of a machine such as "
+                f"raspberry-pi-4; found {kind!r}{did_you_mean(kind, [*_KINDS, *TARGET_NAMES])}"
+            )
         values: dict[str, str] = {}
         for word in words:
             name, equals, value = word.removeprefix("-").partition("=")
@@ -167,6 +177,14 @@ class Target:
         if target.architecture != self.architecture:
             return (target.architecture,)
         return tuple(sorted(target.enabled_features - self.enabled_features))
+
+
+def _named(name: str, words: Iterable[str]) -> Target:
+    """The target that a name stands for. Raises TargetError if words follow the name."""
+    text = TARGET_NAMES[name].text
+    if more := " ".join(words):
+        raise TargetError(f"expected nothing behind the name {name}, found {more!r}; options follow its text, {text!r}")
+    return Target.parse(text)
 
 
 def _unknown(what: str, found: str, known: Iterable[str]) -> str:

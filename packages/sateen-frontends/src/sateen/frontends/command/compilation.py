@@ -52,7 +52,11 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--from", "begin", multiple=True, metavar="NAME", help="An inner value at which the network begins.")
     @click.option("--to", "end", multiple=True, metavar="NAME", help="An inner value at which the network ends.")
     @click.option(
-        "--target", default="llvm", metavar="TARGET", show_default="this machine", help="What to compile for."
+        "--target",
+        default="llvm",
+        metavar="TARGET",
+        show_default="this machine",
+        help="What to compile for: a name that sateen doctor --targets lists, or the text of a target.",
     )
     @click.option("--shape", multiple=True, type=named_shape, metavar="NAME=1x3x224x224", help="The shape of an input.")
     @click.option(

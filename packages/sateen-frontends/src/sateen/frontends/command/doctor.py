@@ -10,18 +10,19 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 import llvmlite.binding as llvm
-import numpy as np
 
 from sateen.frontends.command.arguments import allowed_processors, json_option
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.pictures import PILLOW
+from sateen.frontends.command.target_support import CROSS_LINKER, built_for, computes, support_of
 from sateen.frontends.core.packages import imported, is_installed
 from sateen.frontends.readers import PEERS
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import installed_operators
 from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
-from sateen.tensor_ir import Machine, build, te
+from sateen.runtime.target_names import TARGET_NAMES
+from sateen.tensor_ir import Machine
 from sateen.tensor_ir.host import has_host
 from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System
 
@@ -35,8 +36,10 @@ PACKAGES = (
     "llvmlite",
     "onnx",
 )
-CROSS_LINKER = "pip install ziglang"
-NO_POOL = "object code of kernels; no libraries, whose thread pool is for x86-64 and ARM64 Linux"
+NO_POOL = (
+    "object code of kernels; no libraries, whose thread pool is for Linux on "
+    f"{', '.join(a.title for a in ARCHITECTURES.values() if has_host(a.triple))}"
+)
 OPENCL = "pip install pyopencl pocl-binary-distribution"
 
 
@@ -51,9 +54,13 @@ class Finding:
 
 
 @click.command(short_help="What works on this machine, and what enables the rest.")
+@click.option("--targets", is_flag=True, help="List the names of targets, and what works here for each.")
 @json_option
-def doctor(as_json: bool) -> int:
+def doctor(targets: bool, as_json: bool) -> int:
     """Tell which targets work here, what the processor has, and what would enable the rest."""
+    if targets:
+        _show_targets(as_json)
+        return 0
     machine, findings = _machine(), [check() for check in _CHECKS]
     if as_json:
         show_json({"machine": machine, "findings": [asdict(f) for f in findings]})
@@ -64,6 +71,16 @@ def doctor(as_json: bool) -> int:
         rows = [(f.subject, "yes" if f.works else "no", f.found, f.remedy) for f in findings]
         show_table(("", "works", "found", "to enable"), rows)
     return 0 if findings[0].works else 1
+
+
+def _show_targets(as_json: bool) -> None:
+    """Show each name of a target with its text, and what works here for it."""
+    supported = [(name, support_of(name)) for name in TARGET_NAMES.values()]
+    if as_json:
+        show_json({"targets": [asdict(name) | asdict(support) for name, support in supported]})
+        return
+    rows = [(n.name, s.compiles, s.links, s.runs, s.remedy, n.text) for n, s in supported]
+    show_table(("", "compiles", "links", "runs", "to enable", "target"), rows)
 
 
 def _machine() -> dict[str, str]:
@@ -86,23 +103,18 @@ def _machine() -> dict[str, str]:
 def _target(subject: str, text: str) -> Callable[[], Finding]:
     def look() -> Finding:
         """Compile and link a function; what is for this machine is run as well."""
-        A = te.placeholder((64,), name="A")
-        B = te.compute((64,), lambda i: A[i] * 2.0, name="B")
-        data, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
         try:
-            module = build(te.create_schedule(B), [A, B], text, name="twice")
+            module = built_for(text)
             if not has_host(module.target.triple):
                 return Finding(subject, False, NO_POOL)
             module.library()
-            if text == "llvm":
-                module(data, out)
+            right = text != "llvm" or computes(module)
         except LinkError:
             return Finding(subject, False, "compiles, but no linker for it was found", CROSS_LINKER)
         except SateenError as error:
             return Finding(subject, False, f"{type(error).__name__}: {error}")
         if text != "llvm":
             return Finding(subject, True, f"compiles and links: {text}")
-        right = np.array_equal(out, data * 2)
         return Finding(subject, right, "compiles, links and runs" if right else "computes wrong numbers")
 
     return look

@@ -37,6 +37,7 @@ _A76 = _BASE | {"dotprod", "fullfp16", "lse"}
 _V1 = _A76 | {"bf16", "fp16fml", "i8mm", "sve"}
 _N2 = _V1 | {"sve2"}
 _M1 = _A76 | {"fp16fml"}
+_M2 = _M1 | {"bf16", "i8mm"}
 
 _CPUS = (
     CPU("cortex-a53", _BASE, (32 * _KB, 512 * _KB, 0), NARROW),
@@ -44,12 +45,15 @@ _CPUS = (
     CPU("cortex-a57", _BASE, (32 * _KB, 1 * _MB, 0), NARROW),
     CPU("cortex-a72", _BASE, (32 * _KB, 1 * _MB, 0), NEOVERSE_N1),
     CPU("cortex-a76", _A76, (64 * _KB, 256 * _KB, 2 * _MB), NEOVERSE_N1),
+    CPU("cortex-a78ae", _A76, (64 * _KB, 256 * _KB, 2 * _MB), NEOVERSE_N1),
     CPU("neoverse-n1", _A76, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N1),
     CPU("neoverse-n2", _N2, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N1),
     CPU("neoverse-v1", _V1, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_V1),
     CPU("neoverse-v2", _N2, (64 * _KB, 2 * _MB, 16 * _MB), NEOVERSE_V1),
     CPU("apple-m1", _M1, (128 * _KB, 3 * _MB, 8 * _MB), NEOVERSE_V1),
-    CPU("apple-m2", _M1 | {"bf16", "i8mm"}, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
+    CPU("apple-m2", _M2, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
+    CPU("apple-m3", _M2, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
+    CPU("apple-m4", _M2 | {"sme"}, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
 )
 
 _FPCR = FloatMode(
