@@ -119,6 +119,19 @@ def test_a_variable_that_the_network_writes_is_refused(make, saved):
         load(saved(variable_graph(make, count)))
 
 
+def test_what_writes_behind_the_outputs_does_not_count(make):
+    """A graph of training writes its variables in the optimizer, which a network that ends before does not run."""
+    graph = make.graph(
+        make.placeholder("x", 1, 2),
+        make.node("w", "VarHandleOp", shared_name="w", dtype=FLOAT),
+        make.node("read", "ReadVariableOp", "w", dtype=FLOAT),
+        make.node("probs", "MatMul", "x", "read", T=FLOAT),
+        make.node("train", "AssignVariableOp", "w", "probs", dtype=FLOAT),
+    ).SerializeToString()
+    with pytest.raises(FrontendError, match="its data is in a checkpoint, and none was found"):
+        load(graph, outputs=["probs"])
+
+
 def test_a_variable_that_the_checkpoint_lacks_is_a_gap(make, saved):
     with pytest.raises(FrontendError, match="checkpoint 'variables/variables' does not have it"):
         load(saved(variable_graph(make), {"other": WEIGHT}))

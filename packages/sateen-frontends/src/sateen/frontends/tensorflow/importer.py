@@ -28,7 +28,7 @@ from sateen.frontends.tensorflow.operation import Operation, gives, reads
 from sateen.frontends.tensorflow.refusals import refusal_of
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import TensorProto
 from sateen.frontends.tensorflow.tensors import to_array
-from sateen.frontends.tensorflow.variables import VARIABLES, keys_of
+from sateen.frontends.tensorflow.variables import VARIABLES, keys_of, written_by
 from sateen.graph_ir.ir import Array, Graph, OpSet, Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
@@ -60,6 +60,7 @@ class TensorflowImporter(Importer[Operation]):
         declarations = [
             declared_input(network.inputs[name], file.graph, network.shapes.get(name)) for name in self.part.inputs
         ]
+        self.written = written_by(network.operations, self.part.outputs)
         super().__init__(file.name, "graph", declarations, names, self.part.outputs, bindings, file.limits)
 
     def _keys(self, checkpoint: Checkpoint) -> dict[str, str]:
@@ -131,7 +132,7 @@ class TensorflowImporter(Importer[Operation]):
 
     def _variable(self, operation: Operation, call: Call) -> Results:
         """The data of a variable, from the checkpoint."""
-        if operation.name in self.network.written:
+        if operation.name in self.written:
             raise UnsupportedError(
                 "the network writes this variable while it runs",
                 "save a function that takes the state as an argument and returns the next one",

@@ -12,7 +12,7 @@ from sateen.frontends.tensorflow.operation import Operation, Region, gives, plai
 from sateen.frontends.tensorflow.raising import raised
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import AttrValue, DataType, SignatureDef, TensorShapeProto
 from sateen.frontends.tensorflow.tensors import extents_of, shape_of
-from sateen.frontends.tensorflow.variables import VARIABLES, written_by
+from sateen.frontends.tensorflow.variables import VARIABLES
 from sateen.runtime.errors import FrontendError, printable
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
@@ -31,13 +31,11 @@ _NO_RESULT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The operations of a network in order. `inputs` are placeholders by name; `declared` are tensors at which the
-    network may begin, with types of a signature; `written` are the variables that it changes while it runs."""
+    """The operations of a network in order. `inputs` are placeholders by name; `shapes` are those of a signature."""
 
     operations: Sequence[Operation]
     inputs: Mapping[str, Operation]
     outputs: Sequence[str]
-    written: frozenset[str]
     shapes: Mapping[str, TensorShapeProto] = field(default_factory=dict)
 
 
@@ -62,7 +60,7 @@ def connected(file: TensorflowFile) -> Network:
     inputs = {operation.name: operation for operation in ordered if _is_input(operation, constants)}
     if several := next((name for name, one in inputs.items() if len(one.outputs) > 1), None):
         raise FrontendError(f"placeholder {printable(several)!r} gives one tensor, but another one is read")
-    return Network(ordered, inputs, outputs, written_by(ordered, outputs), shapes)
+    return Network(ordered, inputs, outputs, shapes)
 
 
 def _described(operation: Operation) -> str:
