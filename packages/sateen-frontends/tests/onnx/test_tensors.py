@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from sateen.frontends.core.beside import FilesBeside
 from sateen.frontends.onnx.tensors import DTYPES, to_array
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
@@ -16,7 +17,7 @@ LIMIT = 1 << 20
 
 
 def decoded(tensor: TensorProto, folder: Path | None = None) -> np.ndarray[Any, Any]:
-    return to_array(tensor, folder, "tensor", LIMIT)
+    return to_array(tensor, FilesBeside.of(folder), "tensor", LIMIT)
 
 
 def refusal(tensor: TensorProto, folder: Path | None = None) -> str:
@@ -118,6 +119,12 @@ def test_external_data_is_read_from_the_folder_of_the_model(folder: Path) -> Non
 )  # fmt: skip
 def test_locations_that_are_not_plain_relative_paths_are_refused(folder: Path, location: str) -> None:
     assert "expected the plain relative path of a file beside the model" in refusal(external(location), folder)
+
+
+def test_tensors_of_one_region_share_its_memory(folder: Path) -> None:
+    beside = FilesBeside(folder)
+    one, other = (to_array(external("weights.bin"), beside, "tensor", LIMIT) for _ in range(2))
+    assert np.shares_memory(one, other)
 
 
 def test_external_data_without_a_folder_is_refused() -> None:

@@ -106,14 +106,14 @@ def block(entries: Sequence[tuple[bytes, bytes]]) -> bytes:
     return data + bytes(4) + (1).to_bytes(4, "little")
 
 
-def table(entries: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """A sorted table of one block."""
+def table(entries: Sequence[tuple[bytes, bytes]], times: int = 1, packed: bytes | None = None) -> bytes:
+    """A sorted table of one block, which the index names some times; `packed` is the block packed by Snappy."""
     result = b""
     handles = []
-    for data in (block(entries), block([])):
+    for data, kind in ((packed or block(entries), b"\1" if packed else b"\0"), (block([]), b"\0")):
         handles.append(varint(len(result)) + varint(len(data)))
-        result += data + b"\0" + masked_crc32c(data + b"\0").to_bytes(4, "little")
-    index = block([(entries[-1][0], handles[0])])
+        result += data + kind + masked_crc32c(data + kind).to_bytes(4, "little")
+    index = block([(entries[-1][0] + bytes([i]) * bool(i), handles[0]) for i in range(times)])
     handle = varint(len(result)) + varint(len(index))
     result += index + b"\0" + masked_crc32c(index + b"\0").to_bytes(4, "little")
     return result + (handles[1] + handle).ljust(40, b"\0") + bytes.fromhex("57fb808b247547db")
@@ -152,6 +152,7 @@ def make() -> SimpleNamespace:
         placeholder=placeholder,
         shape=shape,
         table=table,
+        varint=varint,
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends import from_tensorflow, load
+from sateen.frontends.tensorflow import sorted_table
 from sateen.frontends.tensorflow.crc32c import crc32c
 from sateen.frontends.tensorflow.sorted_table import entries_of, unpacked
 from sateen.runtime.dtype import DType
@@ -276,6 +277,26 @@ def test_tables_are_read_in_order(make):
 
 def test_blocks_may_be_packed_by_snappy():
     assert unpacked(b"\x0a\x0cabcd\x01\x04\x04ef") == b"abcdabcdef"
+    assert unpacked(b"\x0b\x04ab\x15\x02") == b"ab" * 5 + b"a"  # a copy that reads what it wrote
+
+
+def test_a_block_is_named_once(make):
+    with pytest.raises(FrontendError, match="it: expected blocks in order, found one at 0 before"):
+        list(entries_of(make.table([(b"a", b"1")], times=2), "it"))
+
+
+def test_blocks_and_keys_are_bounded_before_they_are_unpacked(make, monkeypatch):
+    monkeypatch.setattr(sorted_table, "unpacked", None)
+    message = "it: expected at most 268435456 bytes of blocks and keys, found more"
+    with pytest.raises(FrontendError, match=message):
+        list(entries_of(make.table([(b"a", b"")], packed=make.varint((1 << 28) + 1)), "it"))
+    # keys of a megabyte, each stored as the one before with a byte behind it
+    first = make.varint(0) + make.varint(1 << 20) + make.varint(0) + bytes(1 << 20)
+    others = b"".join(make.varint((1 << 20) + i) + make.varint(1) + make.varint(0) + b"a" for i in range(300))
+    block = first + others + bytes(4) + (1).to_bytes(4, "little")
+    monkeypatch.setattr(sorted_table, "unpacked", lambda _: block)
+    with pytest.raises(FrontendError, match=message):
+        assert max(len(key) for key, _ in entries_of(make.table([(b"a", b"")], packed=b"\1\0a"), "it")) < 1 << 20
 
 
 def test_checksums_are_those_of_the_standard():

@@ -9,12 +9,58 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+from weakref import WeakValueDictionary
 
+import numpy as np
+
+from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
+
+MOST_READINGS = 4
+"""The most bytes that the regions of a file may have in all, for each of its bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilesBeside:
+    """The files in the folder of a model, where its tensors are. Tensors of one region share its memory as long as one
+    of them is in use; other regions may overlap a few times at most, so that small files stay small in memory."""
+
+    folder: Path
+    held: WeakValueDictionary[tuple[str | bytes, int, int], Array] = field(default_factory=WeakValueDictionary)
+    known: set[tuple[str, int, int]] = field(default_factory=set)
+    totals: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, folder: Path | None) -> FilesBeside | None:
+        """The files of a folder; None if there is none."""
+        return None if folder is None else cls(folder)
+
+    def read(self, location: str | bytes, offset: int, length: int, what: str) -> memoryview:
+        """As `read_beside`. Raises FrontendError too if the regions read of a file are many times its bytes."""
+        held = self.held.get((location, offset, length))
+        if held is None:
+            with _opened(self.folder, location, what) as (file, name, size):
+                self._count(name, offset, length, size, what)
+                held = np.frombuffer(_region(file, name, size, offset, length, what), np.uint8)
+            self.held[location, offset, length] = held
+        return held.data
+
+    def _count(self, name: str, offset: int, length: int, size: int, what: str) -> None:
+        if (name, offset, length) in self.known:
+            return
+        if self.totals[name] + length > MOST_READINGS * size:
+            raise FrontendError(
+                f"{what}: the regions of {name!r} that tensors take overlap; expected at most {MOST_READINGS} times "
+                f"its {size} bytes in all"
+            )
+        self.known.add((name, offset, length))
+        self.totals[name] += length
 
 
 def read_beside(folder: Path, location: str | bytes, offset: int, length: int, what: str) -> bytes:
@@ -24,13 +70,7 @@ def read_beside(folder: Path, location: str | bytes, offset: int, length: int, w
     model's own, or does not have these bytes.
     """
     with _opened(folder, location, what) as (file, name, size):
-        if offset + length > size:
-            raise FrontendError(f"{what} lies at {offset} to {offset + length} of {name!r}, which has {size} bytes")
-        file.seek(offset)
-        data = file.read(length)
-    if len(data) != length:
-        raise FrontendError(f"{what}: {name!r} became shorter while it was read")
-    return data
+        return _region(file, name, size, offset, length, what)
 
 
 def read_whole_beside(folder: Path, location: str | bytes, most: int, what: str) -> bytes:
@@ -39,6 +79,16 @@ def read_whole_beside(folder: Path, location: str | bytes, most: int, what: str)
         if size > most:
             raise FrontendError(f"{what}: expected {name!r} to have at most {most} bytes, found {size}")
         return file.read(size)
+
+
+def _region(file: BinaryIO, name: str, size: int, offset: int, length: int, what: str) -> bytes:
+    if offset + length > size:
+        raise FrontendError(f"{what} lies at {offset} to {offset + length} of {name!r}, which has {size} bytes")
+    file.seek(offset)
+    data = file.read(length)
+    if len(data) != length:
+        raise FrontendError(f"{what}: {name!r} became shorter while it was read")
+    return data
 
 
 @contextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from sateen.frontends.core.beside import FilesBeside
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.core.wire_format import UnusualError, fields_of
 from sateen.frontends.coreml.package import model_of_package
@@ -33,11 +33,11 @@ _OTHER_KINDS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CoremlFile:
-    """A parsed model; `name` is its name in messages. `folder` has the files that it names; None: there may be none."""
+    """A parsed model; `name` is its name in messages. `beside` has the files that it names; None: there may be none."""
 
     model: Message
     name: str
-    folder: Path | None
+    beside: FilesBeside | None
     limits: Limits
 
 
@@ -59,7 +59,7 @@ def load_coreml(source: Source, limits: Limits) -> CoremlFile:
     if kind_of(model) is None:
         known = "a network, an ML program, an estimator or a pipeline"
         raise FrontendError(f"{source.place}: expected {known}, found {_other_kind(source.data)}")
-    file = CoremlFile(model, name, source.folder, limits)
+    file = CoremlFile(model, name, FilesBeside.of(source.folder), limits)
     _check_extent(file)
     return file
 

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import onnx
 
-from sateen.frontends.core.beside import plain_path, read_beside
+from sateen.frontends.core.beside import FilesBeside, plain_path
 from sateen.frontends.onnx.loading import subgraphs
 from sateen.runtime.errors import FrontendError
 
 
-def read_external_data(tensor: onnx.TensorProto, folder: Path | None, size: int) -> bytes:
+def read_external_data(tensor: onnx.TensorProto, beside: FilesBeside | None, size: int) -> memoryview:
     """The `size` bytes of a tensor. Raises FrontendError if the location, offset or length is not safe and exact."""
     fields = {entry.key: entry.value for entry in tensor.external_data}
     what = f"tensor {tensor.name!r}: external data"
-    if folder is None:
+    if beside is None:
         raise FrontendError(f"{what} needs a folder; give the model as a path, not as bytes or a message")
     offset = _number(fields.get("offset", "0"), "offset", what)
     length = _number(fields.get("length", str(size)), "length", what)
     if length != size:
         raise FrontendError(f"{what} has {length} bytes, but its element type and dimensions take {size}")
-    return read_beside(folder, fields.get("location", ""), offset, length, what)
+    return beside.read(fields.get("location", ""), offset, length, what)
 
 
 def external_files(proto: onnx.ModelProto, folder: Path) -> Iterator[Path]:

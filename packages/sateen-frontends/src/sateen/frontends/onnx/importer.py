@@ -120,12 +120,12 @@ class OnnxImporter(Importer[onnx.NodeProto]):
                 found[tensor.name], vocabulary = strings_of(tensor, what)
                 self.vocabularies.note(found[tensor.name], vocabulary)
                 continue
-            found[tensor.name] = to_array(tensor, self.file.folder, what, remaining, weights.get(index))
+            found[tensor.name] = to_array(tensor, self.file.beside, what, remaining, weights.get(index))
             remaining -= tensor_bytes(tensor, what)
         return found
 
     def _decode(self, tensor: onnx.TensorProto) -> Array:
-        return to_array(tensor, self.file.folder, f"tensor {tensor.name!r}", self.limits.tensor_bytes)
+        return to_array(tensor, self.file.beside, f"tensor {tensor.name!r}", self.limits.tensor_bytes)
 
     def declaration(self, name: str) -> Declaration | None:
         value = self.declared.get(name)

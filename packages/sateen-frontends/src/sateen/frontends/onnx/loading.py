@@ -13,6 +13,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from sateen.frontends.core.beside import FilesBeside
 from sateen.frontends.core.source import LIMITS, Limits, Source, read_source
 from sateen.frontends.onnx.recognition import EXPECTED, cut_short
 from sateen.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
@@ -21,11 +22,11 @@ from sateen.runtime.errors import FrontendError, printable
 
 @dataclass(frozen=True, slots=True)
 class OnnxFile:
-    """A parsed model; its name can be printed. `folder` is the folder of its external data; None: there may be none."""
+    """A parsed model; its name can be printed. `beside` has its external data; None: there may be none."""
 
     proto: onnx.ModelProto
     name: str
-    folder: Path | None
+    beside: FilesBeside | None
     limits: Limits
     weights: Mapping[int, memoryview] = field(default_factory=dict)
     """Raw data of initialisers of the graph that was cut out of the message, by position."""
@@ -65,7 +66,7 @@ def _parsed(source: Source, limits: Limits) -> OnnxFile:
     if not proto.HasField("graph") and (found := _found(source)):
         raise _no_model(source, found)
     name = _graph_name(proto) if source.path is None else printable(source.path.name)
-    return OnnxFile(proto, name, source.folder, limits, weights)
+    return OnnxFile(proto, name, FilesBeside.of(source.folder), limits, weights)
 
 
 def _no_model(source: Source, otherwise: str) -> FrontendError:

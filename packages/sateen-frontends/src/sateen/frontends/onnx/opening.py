@@ -29,7 +29,8 @@ class OnnxModel(LoadedModel):
         return [declaration_of(value) for value in inputs_of(self.file.proto.graph) if not is_strings(value)]
 
     def files_beside(self) -> Iterator[Path]:
-        return iter(()) if self.file.folder is None else external_files(self.file.proto, self.file.folder)
+        beside = self.file.beside
+        return iter(()) if beside is None else external_files(self.file.proto, beside.folder)
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         return import_onnx(self.file, bindings, operators)

@@ -7,12 +7,12 @@ within its type.
 from __future__ import annotations
 
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
+from sateen.frontends.core.beside import FilesBeside
 from sateen.frontends.onnx.external_data import read_external_data
 from sateen.graph_ir.ir import Array
 from sateen.runtime.dtype import DType
@@ -80,7 +80,9 @@ def tensor_bytes(tensor: TensorProto, what: str) -> int:
     return int(prod(tensor.dims)) * dtype.bytes
 
 
-def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int, raw: memoryview | None = None) -> Array:
+def to_array(
+    tensor: TensorProto, beside: FilesBeside | None, what: str, limit: int, raw: memoryview | None = None
+) -> Array:
     """The data of a tensor, of its own element type; `raw` is raw data that was cut out of the message.
 
     Raises FrontendError if it does not fit the type.
@@ -101,7 +103,7 @@ def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int, ra
         return _from_field(tensor, filled[0], numpy_dtype, what)
     data: bytes | memoryview
     if external:
-        data = read_external_data(tensor, folder, size)
+        data = read_external_data(tensor, beside, size)
     else:
         data = tensor.raw_data if raw is None else raw
     if len(data) != size:

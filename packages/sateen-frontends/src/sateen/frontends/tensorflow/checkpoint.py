@@ -13,7 +13,7 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from sateen.frontends.core.beside import read_beside
+from sateen.frontends.core.beside import FilesBeside, read_beside
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tensorflow.crc32c import masked_crc32c
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import BundleEntryProto, BundleHeaderProto
@@ -27,9 +27,9 @@ _MOST_SHARDS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The index of a checkpoint, whose files lie in `folder` and begin with `prefix`, a plain relative path."""
+    """The index of a checkpoint, whose files are `beside` it and begin with `prefix`, a plain relative path."""
 
-    folder: Path
+    beside: FilesBeside
     prefix: str
     shards: int
     entries: Mapping[str, BundleEntryProto]
@@ -50,7 +50,7 @@ class Checkpoint:
             raise FrontendError(f"{what}: expected {size} bytes of {dtype}{list(extents)}, found {entry.size}")
         if not 0 <= entry.shard_id < self.shards:
             raise FrontendError(f"{what}: expected a shard of {self.shards}, found {entry.shard_id}")
-        data = read_beside(self.folder, self._file(entry.shard_id), entry.offset, size, what)
+        data = self.beside.read(self._file(entry.shard_id), entry.offset, size, what)
         if masked_crc32c(data) != entry.crc32c:
             raise FrontendError(f"{what}: its checksum differs; copy the files of the checkpoint again")
         return from_bytes(data, dtype, extents, what)
@@ -59,9 +59,9 @@ class Checkpoint:
         return f"{self.prefix}.data-{shard:05d}-of-{self.shards:05d}"
 
     def files(self) -> Iterator[Path]:
-        yield self.folder / f"{self.prefix}.index"
+        yield self.beside.folder / f"{self.prefix}.index"
         for shard in sorted({entry.shard_id for entry in self.entries.values()}):
-            yield self.folder / self._file(shard)
+            yield self.beside.folder / self._file(shard)
 
 
 def checkpoint_in(folder: Path, prefix: str, limits: Limits) -> Checkpoint:
@@ -98,4 +98,4 @@ def _parsed(data: bytes, folder: Path, prefix: str) -> Checkpoint:
         raise FrontendError(f"{what}: the variables are in big-endian order, which is not supported")
     if not 0 < header.num_shards <= _MOST_SHARDS:
         raise FrontendError(f"{what}: expected 1 to {_MOST_SHARDS} shards, found {header.num_shards}")
-    return Checkpoint(folder, prefix, header.num_shards, entries)
+    return Checkpoint(FilesBeside(folder), prefix, header.num_shards, entries)

@@ -152,6 +152,6 @@ def _plain(data: Array, what: str) -> Array:
     return data
 
 
-def from_bytes(data: bytes, dtype: DType, extents: tuple[int, ...], what: str) -> Array:
+def from_bytes(data: bytes | memoryview, dtype: DType, extents: tuple[int, ...], what: str) -> Array:
     """Elements in little-endian order. Raises FrontendError for bools that are neither 0 nor 1."""
     return _plain(np.frombuffer(data, dtype.numpy).reshape(extents), what)

@@ -43,7 +43,7 @@ def steps_of_program(program: Message, description: Message, file: CoremlFile) -
     block = _block_of(function)
     declared = [_declaration(given) for given in function.inputs]
     states = {given.name: given.name for given in function.inputs if _is_state(given)}
-    return _Reading(Storage(file.folder, file.limits.tensor_bytes), states=states).steps(block, declared)
+    return _Reading(Storage(file.beside, file.limits.tensor_bytes), states=states).steps(block, declared)
 
 
 def _function_of(program: Message, name: str) -> Message:

@@ -10,12 +10,11 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sateen.frontends.core.beside import read_beside
+from sateen.frontends.core.beside import FilesBeside
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.loading import Message
 from sateen.graph_ir.ir import Array, Dim, Symbol, TensorType
@@ -45,15 +44,15 @@ _MODEL_PATH = "@model_path/"
 class Storage:
     """The files of weights in the folder of a model; None: it has none. No constant takes more than `tensor_bytes`."""
 
-    folder: Path | None
+    beside: FilesBeside | None
     tensor_bytes: int
 
-    def read(self, location: str, offset: int, dtype: int, length: int, what: str) -> bytes:
+    def read(self, location: str, offset: int, dtype: int, length: int, what: str) -> memoryview:
         """The bytes of a record. Raises FrontendError if it is another than the model says."""
-        if self.folder is None:
+        if self.beside is None:
             raise FrontendError(f"{what}: its data is in {location!r}; give the path of the package, not its bytes")
         plain = location.removeprefix(_MODEL_PATH)
-        head = read_beside(self.folder, plain, offset, _RECORD.size, what)
+        head = self.beside.read(plain, offset, _RECORD.size, what)
         mark, kind, size, begin, _ = _RECORD.unpack(head)
         expected = (_MARK, _BLOB_TYPES.get(dtype), length)
         if (mark, kind, size) != expected:
@@ -61,7 +60,7 @@ class Storage:
                 f"{what}: expected a record of type {expected[1]} with {length} bytes at {offset} of {plain!r}, found "
                 f"type {kind} with {size} bytes"
             )
-        return read_beside(self.folder, plain, begin, length, what)
+        return self.beside.read(plain, begin, length, what)
 
 
 def type_of_proto(type_: Message, name: str) -> TensorType | None:
@@ -150,9 +149,9 @@ def array_of(value: Message, storage: Storage, what: str) -> Array:
     raise FrontendError(f"{what}: expected a value, found none")
 
 
-def _decoded(data: bytes, kind: int, count: int) -> Array:
+def _decoded(data: bytes | memoryview, kind: int, count: int) -> Array:
     if kind in _DTYPES:
-        return np.frombuffer(data, np.dtype(_DTYPES[kind]).newbyteorder("<")).astype(_DTYPES[kind])
+        return np.frombuffer(data, np.dtype(_DTYPES[kind]).newbyteorder("<")).astype(_DTYPES[kind], copy=False)
     codes = unpacked(np.frombuffer(data, np.uint8), _BITS[kind], count)
     return np.where(codes > 7, codes.astype(np.int8) - 16, codes).astype(np.int8) if kind == _INT4 else codes
 
