@@ -51,7 +51,7 @@ def test_elf_of_other_machines_exports_and_imports_what_it_should(triple: str, m
 
 def test_webassembly_is_linked() -> None:
     need("wasm-ld")
-    library = link(compile_object(PROGRAM, WASM), WASM, ["f", "g"])
+    library = link_with_lld(compile_object(PROGRAM, WASM), WASM, ["f", "g"])
     assert library[:8] == b"\0asm\x01\0\0\0"
     assert b"\x03env\x04free" in library
 

@@ -7,10 +7,11 @@ from sateen.runtime.processor import architecture_of as _architecture_of
 from sateen.tensor_ir.link.elf import C_LIBRARY, MUSL, link_shared
 from sateen.tensor_ir.link.external import link_with_lld
 from sateen.tensor_ir.link.object_file import read_object
+from sateen.tensor_ir.link.wasm import link_module
 from sateen.tensor_ir.targets import ARCHITECTURES as _ARCHITECTURES
 from sateen.tensor_ir.targets import System as _System
 
-__all__ = ["C_LIBRARY", "MUSL", "link", "link_shared", "link_with_lld", "read_object"]
+__all__ = ["C_LIBRARY", "MUSL", "link", "link_module", "link_shared", "link_with_lld", "read_object"]
 
 
 def link(
@@ -20,11 +21,14 @@ def link(
     soname: str = "libsateen.so",
     imports: _Mapping[str, str] | None = None,
 ) -> bytes:
-    """The library that holds `object_code` and defines `exports`: by our own linker where possible, otherwise by lld.
+    """The library that holds `object_code` and defines `exports`: by our own linkers where possible, otherwise by lld.
 
-    `imports` maps symbols that may stay undefined to the libraries that define them; by default the triple's C library.
+    `imports` maps symbols that may stay undefined to the libraries that define them; by default the triple's C library,
+    and none for WebAssembly, where they are the modules that the page gives.
     LinkError if the object or triple is refused, an export is missing, or lld is needed and not installed.
     """
+    if _System.of(triple) is _System.WEBASSEMBLY:
+        return link_module(object_code, exports, {} if imports is None else imports)
     if imports is None:
         imports = MUSL if "musl" in triple else C_LIBRARY
     architecture = _ARCHITECTURES.get(_architecture_of(triple))

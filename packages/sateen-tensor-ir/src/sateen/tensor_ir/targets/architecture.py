@@ -79,6 +79,8 @@ class Architecture:
     register_tile_bytes: int = 384
     """The least bytes of a buffer in registers that needs so many registers that none are left for constants of other
     code."""
+    relocation_model: str = "pic"
+    """How LLVM forms addresses: `pic`, or `static` where the linker knows where all will lie."""
     linking: Linking | None = None
     """The facts for our linker; None if LLVM's lld links."""
     host: HostServices | None = None

@@ -1,4 +1,4 @@
-"""WebAssembly with vectors of 16 bytes: object code of kernels; lld links."""
+"""WebAssembly with vectors of 16 bytes: object code of kernels; our writer of modules links."""
 
 from __future__ import annotations
 
@@ -13,4 +13,5 @@ WASM32 = Architecture(
     abi=POINTERS_OF_32_BITS,
     vectors=(Vectors(16, 16),),
     levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
+    relocation_model="static",
 )

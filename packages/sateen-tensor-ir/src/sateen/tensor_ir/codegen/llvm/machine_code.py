@@ -63,7 +63,7 @@ def _names(triple: str, what: str) -> list[str]:
 
 def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
     """LLVM's description of a machine. Raises TargetError for a triple that sateen or LLVM does not support."""
-    architecture_named(triple)
+    architecture = architecture_named(triple)
     initialise()
     try:
         target = llvm.Target.from_triple(triple)
@@ -71,7 +71,12 @@ def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: 
         raise TargetError(f"LLVM knows no target {triple!r}: {error}") from error
     check_processor(triple, cpu, features)
     return target.create_target_machine(
-        cpu=cpu, features=features, opt=2, reloc="pic", codemodel="jitdefault" if jit else "default", abiname=abi
+        cpu=cpu,
+        features=features,
+        opt=2,
+        reloc=architecture.relocation_model,
+        codemodel="jitdefault" if jit else "default",
+        abiname=abi,
     )
 
 
