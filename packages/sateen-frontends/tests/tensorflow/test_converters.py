@@ -87,6 +87,23 @@ def test_strided_slice_follows_its_masks(make, run, masks, expected):
     np.testing.assert_array_equal(run(graph, {"x": x})["y"], expected)
 
 
+@pytest.mark.parametrize("place", [1, -1])
+def test_elements_at_computed_places_are_taken_along_any_axis(make, run, place):
+    masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
+    graph = make.graph(
+        make.placeholder("x", 3, 4),
+        make.placeholder("begin", 2, dtype="int32"),
+        make.placeholder("end", 2, dtype="int32"),
+        make.constant("one", np.array([1, 1], np.int32)),
+        make.node(
+            "y", "StridedSlice", "x", "begin", "end", "one", T=FLOAT, begin_mask=1, end_mask=1, shrink_axis_mask=2
+        ),
+    )
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    given = {"x": x, "begin": np.array([0, place], np.int32), "end": np.array([0, place + 1], np.int32)}
+    np.testing.assert_array_equal(run(graph, given)["y"], x[:, place])
+
+
 def test_reshapes_by_computed_shapes_keep_an_open_batch(make):
     graph = make.graph(
         make.placeholder("x", -1, 2, 3),

@@ -12,7 +12,6 @@ from sateen.frontends.core.sequences import reversed_sequences
 from sateen.frontends.core.slices import Masks, strided_slice
 from sateen.frontends.tensorflow.node import INT64, Converter, TensorflowNode
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import listed, may_be_at_least, rounded_up
 
@@ -57,12 +56,28 @@ def _strided_slice(node: TensorflowNode) -> Operand:
 
 
 def _elements_at(node: TensorflowNode) -> Operand:
-    """Single elements along the first axes, at places that are computed at run time: x[i], x[i, j]."""
+    """Single elements along some axes, at places that are computed at run time: x[i], x[i, j], x[:, i]."""
     (count,) = node.static_shape(1)
-    if Masks.of(node).ranges(count, node.rank(0))[:count] != [(index, "one") for index in range(count)]:
-        raise UnsupportedError("ranges that are computed at run time are not supported", node.binding(1))
-    places: Value = node.cast(node.value(1), INT64)
-    return node.result(ops.GatherND(batch_dims=0), node.value(0), places)
+    masks, rank = Masks.of(node), node.rank(0)
+    places, value = node.cast(node.value(1), INT64), node.value(0)
+    if masks.ranges(count, rank)[:count] == [(index, "one") for index in range(count)]:
+        return node.result(ops.GatherND(batch_dims=0), value, places)
+    picked: list[tuple[int, int]] = []
+    for axis, (index, kind) in enumerate(masks.ranges(count, rank)):
+        if kind == "one" and index is not None:
+            picked.append((axis, index))
+        elif kind == "new" or not (index is None or _is_whole(node, masks, index)):
+            remedy = node.binding(1) or "take them by tf.gather, or by tf.slice of a known size"
+            raise UnsupportedError("ranges that are computed at run time are not supported", remedy)
+    for axis, index in reversed(picked):
+        place = node.step(ops.Slice(starts=(index,), ends=(index + 1,), steps=(1,)), places)
+        value = node.step(ops.Gather(axis=axis), value, node.step(ops.Reshape(shape=()), place))
+    return value
+
+
+def _is_whole(node: TensorflowNode, masks: Masks, index: int) -> bool:
+    """Whether a range is all of its axis: neither begin nor end is given."""
+    return bool(masks.begin >> index & masks.end >> index & 1) and node.integers_at(3)[index] == 1
 
 
 def _numbers(node: TensorflowNode) -> Operand:
