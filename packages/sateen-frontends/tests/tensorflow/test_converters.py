@@ -95,9 +95,7 @@ def test_elements_at_computed_places_are_taken_along_any_axis(make, run, place):
         make.placeholder("begin", 2, dtype="int32"),
         make.placeholder("end", 2, dtype="int32"),
         make.constant("one", np.array([1, 1], np.int32)),
-        make.node(
-            "y", "StridedSlice", "x", "begin", "end", "one", T=FLOAT, begin_mask=1, end_mask=1, shrink_axis_mask=2
-        ),
+        make.node("y", "StridedSlice", "x", "begin", "end", "one", T=FLOAT, **masks),
     )
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     given = {"x": x, "begin": np.array([0, place], np.int32), "end": np.array([0, place + 1], np.int32)}
