@@ -121,6 +121,18 @@ def test_locations_that_are_not_plain_relative_paths_are_refused(folder: Path, l
     assert "expected the plain relative path of a file beside the model" in refusal(external(location), folder)
 
 
+def test_bools_are_0_or_1_and_stay_in_the_memory_of_their_file(folder: Path) -> None:
+    (folder / "bools.bin").write_bytes(bytes([1, 0, 2]))
+    tensor, beside = external("bools.bin"), FilesBeside(folder)
+    tensor.data_type = TensorProto.BOOL
+    one, other = (to_array(tensor, beside, "tensor", LIMIT) for _ in range(2))
+    assert one.tolist() == [True, False]
+    assert np.shares_memory(one, other)
+    tensor.external_data.add(key="offset", value="1")
+    with pytest.raises(FrontendError, match="tensor: expected bools of 0 or 1, found a byte of 2"):
+        to_array(tensor, beside, "tensor", LIMIT)
+
+
 def test_tensors_of_one_region_share_its_memory(folder: Path) -> None:
     beside = FilesBeside(folder)
     one, other = (to_array(external("weights.bin"), beside, "tensor", LIMIT) for _ in range(2))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from sateen.frontends import from_tensorflow, load
-from sateen.frontends.tensorflow import sorted_table
-from sateen.frontends.tensorflow.crc32c import crc32c
+from sateen.frontends.core.source import LIMITS
+from sateen.frontends.tensorflow import checkpoint, sorted_table
+from sateen.frontends.tensorflow.checkpoint import checkpoint_in
+from sateen.frontends.tensorflow.crc32c import crc32c, masked_crc32c
 from sateen.frontends.tensorflow.sorted_table import entries_of, unpacked
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
@@ -278,6 +280,16 @@ def test_tables_are_read_in_order(make):
 def test_blocks_may_be_packed_by_snappy():
     assert unpacked(b"\x0a\x0cabcd\x01\x04\x04ef") == b"abcdabcdef"
     assert unpacked(b"\x0b\x04ab\x15\x02") == b"ab" * 5 + b"a"  # a copy that reads what it wrote
+
+
+def test_the_checksum_of_a_region_is_computed_once(make, tmp_path, monkeypatch):
+    make.checkpoint(tmp_path / "net", {"a": np.ones(3, np.float32)})
+    found = checkpoint_in(tmp_path, "net", LIMITS)
+    sums = []
+    monkeypatch.setattr(checkpoint, "masked_crc32c", lambda data: sums.append(len(data)) or masked_crc32c(data))
+    one, other = (found.read("a", 100) for _ in range(2))
+    assert np.shares_memory(one, other)
+    assert sums == [12]
 
 
 def test_a_block_is_named_once(make):

@@ -110,7 +110,9 @@ def to_array(
         raise FrontendError(f"{what}: {list(tensor.dims)} takes {size} bytes, found {len(data)}")
     if numpy_dtype == np.bool_:
         stored = np.frombuffer(data, np.uint8).reshape(tensor.dims)
-        return np.asarray(stored != 0)
+        if stored.max(initial=0) > 1:  # `raw_data` of onnx.proto; a copy with others made true would not share memory
+            raise FrontendError(f"{what}: expected bools of 0 or 1, found a byte of {stored.max()}")
+        return np.asarray(stored.view(np.bool_))
     array = np.frombuffer(data, numpy_dtype.newbyteorder("<")).reshape(tensor.dims)
     native: Array = np.asarray(array, numpy_dtype)
     return native

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
@@ -27,12 +27,14 @@ _MOST_SHARDS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The index of a checkpoint, whose files are `beside` it and begin with `prefix`, a plain relative path."""
+    """The index of a checkpoint, whose files are `beside` it and begin with `prefix`, a plain relative path. `sums` are
+    the checksums of regions, each computed once, however many variables name it."""
 
     beside: FilesBeside
     prefix: str
     shards: int
     entries: Mapping[str, BundleEntryProto]
+    sums: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
         return name in self.entries
@@ -51,7 +53,10 @@ class Checkpoint:
         if not 0 <= entry.shard_id < self.shards:
             raise FrontendError(f"{what}: expected a shard of {self.shards}, found {entry.shard_id}")
         data = self.beside.read(self._file(entry.shard_id), entry.offset, size, what)
-        if masked_crc32c(data) != entry.crc32c:
+        region = (entry.shard_id, entry.offset, size)
+        if region not in self.sums:
+            self.sums[region] = masked_crc32c(data)
+        if self.sums[region] != entry.crc32c:
             raise FrontendError(f"{what}: its checksum differs; copy the files of the checkpoint again")
         return from_bytes(data, dtype, extents, what)
 
