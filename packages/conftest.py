@@ -94,24 +94,30 @@ RunElsewhere = Callable[[Path, list[str], list[str]], str]
 @pytest.fixture
 def run_on_aarch64() -> RunElsewhere:
     """A C program for AArch64 and what it loads, on this machine under qemu; skipped where that can't be."""
-    return _runner("aarch64")
+    return _runner("aarch64", "aarch64-linux-gnu")
+
+
+@pytest.fixture
+def run_on_arm() -> RunElsewhere:
+    """The same for ARM of 32 bits, with floating point in registers."""
+    return _runner("arm", "arm-linux-gnueabihf")
 
 
 @pytest.fixture
 def run_on_riscv64() -> RunElsewhere:
     """The same for RISC-V of 64 bits, with vectors of 256 bits."""
-    return _runner("riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256")
+    return _runner("riscv64", "riscv64-linux-gnu", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256")
 
 
-def _runner(architecture: str, *processor: str) -> RunElsewhere:
-    compiler = shutil.which(f"{architecture}-linux-gnu-gcc")
+def _runner(architecture: str, system: str, *processor: str) -> RunElsewhere:
+    compiler = shutil.which(f"{system}-gcc")
     emulator = shutil.which(f"qemu-{architecture}") or shutil.which(f"qemu-{architecture}-static")
     if compiler is None or emulator is None:
-        pytest.skip(f"qemu-{architecture} and {architecture}-linux-gnu-gcc are not both installed")
+        pytest.skip(f"qemu-{architecture} and {system}-gcc are not both installed")
 
     def run(folder: Path, options: list[str], arguments: list[str]) -> str:
         subprocess.run([compiler, "main.c", "-o", "main", *options], cwd=folder, check=True, timeout=300)
-        command = [emulator, *processor, "-L", f"/usr/{architecture}-linux-gnu", "./main", *arguments]
+        command = [emulator, *processor, "-L", f"/usr/{system}", "./main", *arguments]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout

@@ -8,7 +8,7 @@ from sateen.runtime.errors import LinkError
 from sateen.tensor_ir.targets import ARCHITECTURES
 from sateen.tensor_ir.targets.relocation import Addressing
 
-AARCH64, RISCV64, X86_64 = (ARCHITECTURES[name].linking for name in ("aarch64", "riscv64", "x86_64"))
+AARCH64, ARM, RISCV64, X86_64 = (ARCHITECTURES[name].linking for name in ("aarch64", "arm", "riscv64", "x86_64"))
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,24 @@ def test_a_distance_that_does_not_fit_is_refused_on_risc_v(relocation: int, valu
 
 
 @pytest.mark.parametrize(
+    ("relocation", "word", "value"),
+    [
+        pytest.param(28, 0xEBFFFFFE, -8, id="bl ."),
+        pytest.param(28, 0xEB7FFFFF, 0x1FFFFFC, id="bl .+0x2000004"),
+        pytest.param(29, 0x1A800000, -0x2000000, id="bne .-0x1fffff8"),
+        pytest.param(45, 0xE3051678, 0x5678, id="movw r1, #0x5678"),
+        pytest.param(46, 0xE34F1FF8, -8, id="movt r1, #0xfff8"),
+        pytest.param(3, 0xFFFFFFFC, -4, id=".long -4"),
+    ],
+)
+def test_an_addend_is_in_the_bits_that_take_the_value(relocation: int, word: int, value: int) -> None:
+    field, code = ARM.rules[relocation].field, bytearray(word.to_bytes(4, "little"))
+    assert field.extract(code, 0) == value
+    field.insert(code, 0, value if field.signed else value & 0xFFFF)
+    assert code == word.to_bytes(4, "little")
+
+
+@pytest.mark.parametrize(
     ("relocation", "value", "message"),
     [
         (283, 0x8000000, "the value 0x8000000 does not fit 26 bits"),
@@ -118,6 +136,8 @@ def test_values_are_those_of_the_abi() -> None:
     assert Addressing.RELATIVE.compute(0x12345, 0x20000) == 0x12345 - 0x20000
     assert Addressing.PAGE.compute(0x12FFF, 0x20001) == 0x12000 - 0x20000
     assert Addressing.LOW.compute(0x12345, 0x20000) == 0x345
+    assert Addressing.RELATIVE_LOW.compute(0x12345, 0x20000) == 0x2345
+    assert Addressing.RELATIVE_HIGH.compute(0x12345, 0x20000) == 0xFFFF
     assert [Addressing.UPPER.compute(0x12000 + low, 0x2000) for low in (0x7FF, 0x800)] == [0x10000, 0x11000]
     assert [Addressing.LOWER.compute(0x12000 + low, 0x2000) for low in (0x7FF, 0x800)] == [0x7FF, -0x800]
     assert Addressing.SUBTRACTED.compute(0x2000, 0, Addressing.ADDED.compute(0x1234, 0, 0)) == 0x1234 - 0x2000
@@ -133,6 +153,10 @@ def test_upper_and_lower_part_make_the_distance(distance: int) -> None:
 
 def test_stubs_jump_through_their_slot() -> None:
     assert X86_64.stub(0x1000, 0x3008) == bytes.fromhex("ff2502200000cccc")
+    # ldr ip, [pc, #4]; add ip, pc, ip; ldr pc, [ip]; 0x23ff8 seen from 0x1044c
+    assert ARM.stub(0x10440, 0x23FF8) == b"".join(
+        word.to_bytes(4, "little") for word in (0xE59FC004, 0xE08FC00C, 0xE59CF000, 0x13BAC)
+    )
     # adrp x16, page of 0x23ff8 seen from 0x10440; ldr x17, [x16, #0xff8]; br x17; nop
     words = (0xF0000090, 0xF947FE11, 0xD61F0220, 0xD503201F)
     assert AARCH64.stub(0x10440, 0x23FF8) == b"".join(word.to_bytes(4, "little") for word in words)

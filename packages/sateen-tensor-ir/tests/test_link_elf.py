@@ -19,6 +19,7 @@ from sateen.tensor_ir.link import C_LIBRARY, link_shared, read_object
 
 X86_64, AARCH64, RISCV = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu"
 POWERPC = "powerpc64le-unknown-linux-gnu"
+ARM = "armv7-unknown-linux-gnueabihf"
 
 PROGRAM = r"""
 @table = internal constant [3 x ptr] [ptr @double, ptr @triple, ptr @strlen]
@@ -99,7 +100,39 @@ e: ret i32 1000
 other: ret i32 0
 }
 """
+ARM_PROGRAM = PROGRAM.replace("i64 @strlen", "i32 @strlen").replace(
+    "ret i64 %length", "%wide = zext i32 %length to i64 ret i64 %wide"
+)
+"""The same with the size_t of 32 bits."""
 GC = "+m,+a,+f,+d,+c"
+HOST_EXPECTED = ["63", "6", "1", "1.5", "130", "160", "10", "27", "220", "1000", "30", "42"]
+HOST = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  void *library = dlopen(argv[1], RTLD_NOW);
+  if (!library) { puts(dlerror()); return 1; }
+  long (*apply)(long, long) = dlsym(library, "apply");
+  long (*length_of_name)(long) = dlsym(library, "length_of_name");
+  void *(*address_of_free)(void) = dlsym(library, "address_of_free");
+  double (*weight)(long) = dlsym(library, "weight");
+  int (*next)(void) = dlsym(library, "next");
+  long (*accumulate)(long, long) = dlsym(library, "accumulate");
+  int (*select_case)(int) = dlsym(library, "select_case");
+  int flag = 0;
+  ((void (*)(int *))dlsym(library, "watch"))(&flag);
+  int is_free = address_of_free() == dlsym(RTLD_DEFAULT, "free");
+  printf("%ld %ld %d %g\n", apply(1, 21), length_of_name(1), is_free, weight(3));
+  printf("%d\n", next()); printf("%d\n", next()); accumulate(999, 5);
+  printf("%ld %d\n", accumulate(999, 5), select_case(1));
+  printf("%d\n", next() + select_case(0) - 11 + 30);
+  printf("%d %d\n", select_case(4), *(int *)dlsym(library, "shared"));
+  dlclose(library);
+  printf("%d\n", flag);
+  return 0;
+}
+"""
 EXPORTS = (
     "watch", "apply", "length_of_name", "address_of_free", "weight", "next", "accumulate", "select_case", "shared",
 )  # fmt: skip
@@ -292,46 +325,112 @@ def flags(content: bytes) -> int:
     return int(struct.unpack_from("<I", content, 48)[0])
 
 
-def runs_as_one_linked_by_lld(content: bytes, tmp_path: Path, run: Callable[..., str]) -> None:
+def test_an_arm_library_runs_as_one_linked_by_lld(tmp_path: Path, run_on_arm: Callable[..., str]) -> None:
+    content = compile_object(ARM_PROGRAM, ARM)
+    # The program's integers of 64 bits are those that C calls long long there.
+    source = HOST.replace("long", "long long").replace("%ld", "%lld")
+    runs_as_one_linked_by_lld(content, tmp_path, run_on_arm, source)
+
+
+def test_addresses_in_instructions_of_arm_are_those_of_lld(tmp_path: Path, run_on_arm: Callable[..., str]) -> None:
+    """Relocations that compilers write for pairs of instructions and for calls at the end of a function."""
+    assembler = shutil.which("arm-linux-gnueabihf-gcc")
+    assert assembler is not None
+    (tmp_path / "program.s").write_text(ARM_INSTRUCTIONS)
+    subprocess.run([assembler, "-c", "program.s", "-o", "program.o"], cwd=tmp_path, check=True, timeout=60)
+    content = (tmp_path / "program.o").read_bytes()
+    (kinds,) = ({r.type for r in rs} for s, rs in read_object(content).relocations.items() if s.name == ".text")
+    assert kinds == {29, 45, 46}
+    exports = ("middle", "expected", "near", "value", "length")
+    (tmp_path / "main.c").write_text(
+        """char *middle(void), *near(void);
+        unsigned length(const char *text);
+        extern char expected[];
+        extern char *value;
+        int main(void) {
+          if (middle() != expected + 0x2344 || length("seven..") != 7) return 1;
+          return value == near() ? 0 : 2;
+        }
+        """
+    )
+    for library in (link_shared(content, exports, "libf.so"), link_with_system_lld(content, exports, tmp_path)):
+        (tmp_path / "libf.so").write_bytes(library)
+        assert run_on_arm(tmp_path, ["libf.so", "-Wl,-rpath,."], []) == ""
+
+
+ARM_INSTRUCTIONS = """
+.syntax unified
+.arch armv7-a
+.eabi_attribute Tag_ABI_VFP_args, 1
+.arm
+.text
+.globl middle, near, value, length, expected
+.hidden hidden_array
+.type middle, %function
+middle: movw r0, #:lower16:(hidden_array + 0x2344 - (1f + 8))
+        movt r0, #:upper16:(hidden_array + 0x2344 - (1f + 8))
+1:      add r0, pc, r0
+        bx lr
+.type near, %function
+near:   sub r0, pc, #8
+        bx lr
+.type length, %function
+length: b strlen
+.data
+.type value, %object
+value:  .word near(target1)
+.size value, 4
+.bss
+.globl hidden_array
+.type expected, %object
+.space 300000
+expected:
+hidden_array: .space 100000
+.size expected, 100000
+"""
+
+
+def test_an_arm_library_is_that_of_lld_to_the_tools(tmp_path: Path) -> None:
+    """Symbols, the libraries that are needed and the kinds of dynamic relocations, as readelf shows them."""
+    reader = shutil.which("arm-linux-gnueabihf-readelf") or shutil.which("readelf")
+    if reader is None:
+        pytest.skip("readelf is not installed")
+    content = compile_object(PROGRAM, ARM)
+    (tmp_path / "ours.so").write_bytes(link_shared(content, EXPORTS, "libprogram.so"))
+    (tmp_path / "theirs.so").write_bytes(link_with_system_lld(content, EXPORTS, tmp_path))
+
+    def shown(library: str) -> tuple[list[str], list[str]]:
+        command = [reader, "-W", "--dyn-syms", "-r", library]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+        assert done.stderr == ""
+        rows = [line.split() for line in done.stdout.splitlines()]
+        symbols = sorted(f"{row[3]} {row[4]} {row[7]}" for row in rows if len(row) == 8 and row[0][:-1].isdigit())
+        loaded = sorted(row[2] for row in rows if len(row) >= 3 and row[2] in ("R_ARM_RELATIVE", "R_ARM_ABS32"))
+        return symbols, loaded
+
+    ours, theirs = shown("ours.so"), shown("theirs.so")
+    # The personality of unwind tables, which ours has none of.
+    assert ours[0] == [symbol for symbol in theirs[0] if "__aeabi_unwind_cpp_pr0" not in symbol]
+    assert len(ours[0]) == len(EXPORTS) + 3
+    assert ours[1].count("R_ARM_ABS32") == theirs[1].count("R_ARM_ABS32") == 1
+
+
+def test_thumb_code_is_refused() -> None:
+    text = "declare void @free(ptr) define void @f() { call void @free(ptr null) ret void }"
+    message = refused(text, triple="thumbv7-unknown-linux-gnueabihf")
+    assert message == "symbol 'f' is code of Thumb, expected code of ARM: compile for a triple that begins with arm"
+
+
+def runs_as_one_linked_by_lld(content: bytes, tmp_path: Path, run: Callable[..., str], source: str = HOST) -> None:
     (tmp_path / "ours.so").write_bytes(link_shared(content, EXPORTS, "libprogram.so"))
     libraries = ["ours.so"]
     if shutil.which("ld.lld"):
         (tmp_path / "theirs.so").write_bytes(link_with_system_lld(content, EXPORTS, tmp_path))
         libraries.append("theirs.so")
-    (tmp_path / "main.c").write_text(HOST)
+    (tmp_path / "main.c").write_text(source)
     for library in libraries:
         printed = run(tmp_path, ["-Wl,--no-as-needed", "-ldl", "-lm"], [f"./{library}"])
         assert printed.split() == HOST_EXPECTED
-
-
-HOST_EXPECTED = ["63", "6", "1", "1.5", "130", "160", "10", "27", "220", "1000", "30", "42"]
-HOST = r"""
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char **argv) {
-  void *library = dlopen(argv[1], RTLD_NOW);
-  if (!library) { puts(dlerror()); return 1; }
-  long (*apply)(long, long) = dlsym(library, "apply");
-  long (*length_of_name)(long) = dlsym(library, "length_of_name");
-  void *(*address_of_free)(void) = dlsym(library, "address_of_free");
-  double (*weight)(long) = dlsym(library, "weight");
-  int (*next)(void) = dlsym(library, "next");
-  long (*accumulate)(long, long) = dlsym(library, "accumulate");
-  int (*select_case)(int) = dlsym(library, "select_case");
-  int flag = 0;
-  ((void (*)(int *))dlsym(library, "watch"))(&flag);
-  int is_free = address_of_free() == dlsym(RTLD_DEFAULT, "free");
-  printf("%ld %ld %d %g\n", apply(1, 21), length_of_name(1), is_free, weight(3));
-  printf("%d\n", next()); printf("%d\n", next()); accumulate(999, 5);
-  printf("%ld %d\n", accumulate(999, 5), select_case(1));
-  printf("%d\n", next() + select_case(0) - 11 + 30);
-  printf("%d %d\n", select_case(4), *(int *)dlsym(library, "shared"));
-  dlclose(library);
-  printf("%d\n", flag);
-  return 0;
-}
-"""
 
 
 @pytest.mark.parametrize(
@@ -339,8 +438,11 @@ int main(int argc, char **argv) {
     [
         (b"", "expected an ELF object, found 0 bytes that begin with b''"),
         (b"MZ" + bytes(100), "expected an ELF object, found 102 bytes"),
-        (b"\x7fELF" + bytes(20), "truncated object: 64 bytes at offset 0 of 24"),
-        (b"\x7fELF\x01\x01\x01" + bytes(60), "expected a relocatable, little-endian ELF64 object of version 1, found"),
+        (b"\x7fELF", "expected a little-endian ELF object of version 1, class 1 or 2, found its end"),
+        (b"\x7fELF\x02\x01\x01" + bytes(17), "truncated object: 64 bytes at offset 0 of 24"),
+        (b"\x7fELF\x01\x01\x01" + bytes(17), "truncated object: 52 bytes at offset 0 of 24"),
+        (b"\x7fELF\x01\x02\x01" + bytes(60), "class 1 or 2, found class 1, data 2, version 1"),
+        (b"\x7fELF\x01\x01\x01" + bytes(60), "expected a relocatable ELF object, which is of type 1, found type 0"),
     ],
 )
 def test_what_is_no_relocatable_object_is_refused(content: bytes, message: str) -> None:
@@ -350,7 +452,7 @@ def test_what_is_no_relocatable_object_is_refused(content: bytes, message: str) 
 
 def test_a_shared_object_is_refused_as_input(program: bytes) -> None:
     library = link_shared(program, EXPORTS, "libprogram.so")
-    with pytest.raises(LinkError, match="found class 2, data 1, version 1, type 3"):
+    with pytest.raises(LinkError, match="expected a relocatable ELF object, which is of type 1, found type 3"):
         link_shared(library, EXPORTS, "libprogram.so")
 
 
@@ -364,7 +466,16 @@ def refused(text: str, exports: Sequence[str] = ("f",), imports: Mapping[str, st
 
 def test_an_unknown_machine_is_named() -> None:
     message = refused("define void @f() { ret void }", triple=POWERPC)
-    assert message == "expected an object for x86-64 (62), ARM64 (183), RISC-V (243), found ELF machine 21"
+    assert message == "expected an object for x86-64 (62), ARM64 (183), ARM (40), RISC-V (243), found ELF machine 21"
+
+
+def test_addresses_have_the_size_that_the_linker_knows() -> None:
+    riscv32 = "riscv32-unknown-linux-gnu"
+    message = refused("define void @f() { ret void }", triple=riscv32)
+    assert message == "expected an object with addresses of 8 bytes, found 4"
+    objects = [compile_object(f"define void @{name}() {{ ret void }}", t) for name, t in (("f", RISCV), ("g", riscv32))]
+    with pytest.raises(LinkError, match=r"^object 1 has addresses of 4 bytes, object 0 of 8$"):
+        link_shared(objects, ["f", "g"], "libf.so")
 
 
 def test_exports_must_exist_once() -> None:
@@ -463,7 +574,7 @@ def test_a_library_needs_a_name(program: bytes) -> None:
         link_shared(program, EXPORTS, "")
 
 
-OBJECTS = {triple: compile_object(PROGRAM, triple) for triple in (X86_64, AARCH64, RISCV)}
+OBJECTS = {triple: compile_object(PROGRAM, triple) for triple in (X86_64, AARCH64, ARM, RISCV)}
 
 
 @pytest.mark.parametrize("triple", OBJECTS)

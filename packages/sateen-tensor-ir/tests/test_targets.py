@@ -119,7 +119,8 @@ def test_pointers_are_as_wide_as_llvm_has_them(architecture):
 def test_what_the_linker_and_the_loader_know_agrees():
     linked = {a.name: a.linking.machine for a in ARCHITECTURES.values() if a.linking}
     assert linked == {name: PROCESSORS[name].elf_machine for name in linked}
-    assert set(linked) == {a.name for a in ARCHITECTURES.values() if a.host}
+    # Libraries need both; the pool of ARM is to be written.
+    assert set(linked) == {a.name for a in ARCHITECTURES.values() if a.host} | {"arm"}
 
 
 def test_an_architecture_that_no_code_is_made_for_is_refused():

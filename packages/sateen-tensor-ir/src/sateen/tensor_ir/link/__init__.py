@@ -31,8 +31,17 @@ def link(
         return link_module(object_code, exports, {} if imports is None else imports)
     if imports is None:
         imports = MUSL if "musl" in triple else C_LIBRARY
-    architecture = _ARCHITECTURES.get(_architecture_of(triple))
-    is_known = architecture is not None and architecture.linking is not None
-    if is_known and _System.of(triple) is _System.LINUX and not triple.endswith(("x32", "ilp32")):
+    if _is_ours(triple):
         return link_shared(object_code, exports, soname, imports)
     return link_with_lld(object_code, triple, exports, soname, imports)
+
+
+def _is_ours(triple: str) -> bool:
+    """Whether our linker knows the objects of a triple: for ARM, those of its own instruction set, in little-endian
+    order, that pass numbers in registers of floating point."""
+    architecture = _ARCHITECTURES.get(_architecture_of(triple))
+    if architecture is None or architecture.linking is None or _System.of(triple) is not _System.LINUX:
+        return False
+    if architecture.name == "arm":
+        return not triple.startswith(("thumb", "armeb")) and triple.endswith("eabihf")
+    return not triple.endswith(("x32", "ilp32"))

@@ -1,4 +1,4 @@
-"""Links relocatable objects into an ELF64 shared object for x86-64, AArch64 or RISC-V Linux.
+"""Links relocatable objects into an ELF shared object for x86-64, AArch64, ARM or RISC-V Linux.
 
 The library binds its own symbols to itself, defines only the exports and needs only the C library's calls that it uses.
 All dynamic relocations are applied when it is loaded; code and constants are then read-only, and writable memory is
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from sateen.runtime.errors import LinkError
-from sateen.tensor_ir.link.image import RELOCATION_SIZE, SYMBOL_SIZE, Image, Output
+from sateen.tensor_ir.link.image import Image, Output
 from sateen.tensor_ir.link.merge import merge_objects
 from sateen.tensor_ir.link.object_file import (
     SHF_EXECINSTR,
@@ -73,6 +73,9 @@ def link_shared(
     if source.machine not in known:
         names = ", ".join(f"{title} ({machine})" for machine, (title, _) in known.items())
         raise LinkError(f"expected an object for {names}, found ELF machine {source.machine}")
+    linking = known[source.machine][1]
+    if source.word != linking.word:
+        raise LinkError(f"expected an object with addresses of {linking.word} bytes, found {source.word}")
     library = _Library(*known[source.machine], source, imports)
     library.place_sections()
     library.collect_references()
@@ -92,7 +95,7 @@ class _Library:
         self.linking = linking
         self.source = source
         self.importable = importable
-        self.image = Image(linking.machine, source.flags, linking.page)
+        self.image = Image(linking, source.flags)
         self.places: dict[Section, tuple[Output, int]] = {}
         self.imports: dict[str, int] = {}  # name: number among the dynamic symbols, of which 0 is void
         self.exports: dict[str, Symbol] = {}
@@ -137,7 +140,7 @@ class _Library:
             if needs_stub and symbol not in self.stubs:
                 self.stubs[symbol] = self.image[".plt"].reserve(self.linking.stub_size, 1)
             if (needs_stub or rule.reference is Reference.SLOT) and symbol not in self.slots:
-                self.slots[symbol] = self.image[".got"].reserve(8, 8)
+                self.slots[symbol] = self.image[".got"].reserve(self.linking.word, self.linking.word)
             self.pointers += rule.addressing is Addressing.ABSOLUTE
         for (section, offset), sum_of_signs in differences.items():
             if sum_of_signs:
@@ -194,9 +197,9 @@ class _Library:
                 strings.size = len(strings.data)
         symbols = 1 + len(self.imports) + len(self.exports)
         self.image[".hash"].reserve(4 * (2 + 2 * symbols), 8)
-        self.image[".dynsym"].reserve(SYMBOL_SIZE * symbols, 8)
-        self.image[".rela.dyn"].reserve(RELOCATION_SIZE * (self.pointers + len(self.slots)), 8)
-        self.image[".dynamic"].reserve(16 * len(self._dynamic_entries()), 8)
+        self.image[".dynsym"].reserve(self.image.records.symbol.size * symbols, 8)
+        self.image.relocations.reserve(self.image.relocation_record.size * (self.pointers + len(self.slots)), 8)
+        self.image[".dynamic"].reserve(2 * self.linking.word * len(self._dynamic_entries()), self.linking.word)
 
     def _needed(self) -> Iterable[str]:
         return dict.fromkeys(self.importable[name] for name in self.imports)
@@ -208,13 +211,14 @@ class _Library:
             output, start = self.places[section]
             offset = start + relocation.offset
             place = output.address + offset
+            addend = _addend(section, relocation, rule)
             if rule.addressing is Addressing.ABSOLUTE:
-                self._add_dynamic(place, relocation.symbol, relocation.addend, self.linking.dynamic_pointer)
+                self._add_dynamic(output, offset, relocation.symbol, addend, self.linking.dynamic_pointer)
                 continue
             if rule.reference is Reference.UPPER:
                 target, place = self._target_of_upper(rule, relocation.symbol)
             else:
-                target = self._target_address(rule, relocation.symbol) + relocation.addend
+                target = self._target_address(rule, relocation.symbol) + addend
             try:
                 word = rule.field.word(output.data, offset)
                 rule.field.insert(output.data, offset, rule.addressing.compute(target, place, word))
@@ -225,25 +229,29 @@ class _Library:
     def _fill_slots(self) -> None:
         got, plt = self.image[".got"], self.image[".plt"]
         for symbol, offset in self.slots.items():
-            self._add_dynamic(got.address + offset, symbol, 0, self.linking.dynamic_slot)
+            self._add_dynamic(got, offset, symbol, 0, self.linking.dynamic_slot)
         for symbol, offset in self.stubs.items():
             stub = self.linking.stub(plt.address + offset, got.address + self.slots[symbol])
             plt.data[offset : offset + len(stub)] = stub
 
-    def _add_dynamic(self, place: int, symbol: Symbol, addend: int, import_type: int) -> None:
-        """Let the loader write the address of `symbol` plus `addend` to `place`."""
+    def _add_dynamic(self, output: Output, offset: int, symbol: Symbol, addend: int, import_type: int) -> None:
+        """Let the loader write the address of `symbol` plus `addend` to a place of an output section."""
         if symbol.section is None:
-            entry = self.imports[symbol.name], place, import_type, addend
+            number, kind = self.imports[symbol.name], import_type
         else:
-            entry = 0, place, self.linking.dynamic_relative, self._address(symbol) + addend
-        self.dynamic_relocations.append(entry)
+            number, kind, addend = 0, self.linking.dynamic_relative, self._address(symbol) + addend
+        self.dynamic_relocations.append((number, output.address + offset, kind, addend))
+        if self.linking.addends_in_place:
+            word = self.linking.word
+            output.data[offset : offset + word] = (addend & (1 << 8 * word) - 1).to_bytes(word, "little")
 
     def _target_of_upper(self, rule: Rule, label: Symbol) -> tuple[int, int]:
         """The target and the place of the upper part at a label."""
         if label.section is None or (label.section, label.value) not in self.uppers:
             raise LinkError(f"{rule.name} refers to {label.name!r}, where no upper part is")
         relocation, upper = self.uppers[label.section, label.value]
-        return self._target_address(upper, relocation.symbol) + relocation.addend, self._address(label)
+        addend = _addend(label.section, relocation, upper)
+        return self._target_address(upper, relocation.symbol) + addend, self._address(label)
 
     def _target_address(self, rule: Rule, symbol: Symbol) -> int:
         if rule.reference is Reference.SLOT:
@@ -261,23 +269,26 @@ class _Library:
         """Write the data of the dynamic loader: symbols and their hash table, relocations, and their places."""
         self.image[".dynsym"].data[:] = b"".join(self._dynamic_symbols())
         self.image[".hash"].data[:] = _hash_table(("", *self.imports, *self.exports))
-        self.image[".rela.dyn"].data[:] = b"".join(
-            struct.pack("<QQQ", place, symbol << 32 | kind, addend & (1 << 64) - 1)
+        records, in_place = self.image.records, self.linking.addends_in_place
+        self.image.relocations.data[:] = b"".join(
+            records.relocation_bytes(place, symbol, kind, None if in_place else addend)
             for symbol, place, kind, addend in sorted(self.dynamic_relocations)
         )
-        self.image[".dynamic"].data[:] = b"".join(struct.pack("<QQ", *entry) for entry in self._dynamic_entries())
+        self.image[".dynamic"].data[:] = b"".join(
+            records.dynamic_entry.pack(*entry) for entry in self._dynamic_entries()
+        )
 
     def _dynamic_symbols(self) -> Iterator[bytes]:
-        layout = struct.Struct("<IBBHQQ")
+        records = self.image.records
         section_numbers = {output.name: number for number, output in enumerate(self.image.present(), start=1)}
-        yield bytes(layout.size)
+        yield bytes(records.symbol.size)
         for name in self.imports:
-            yield layout.pack(self.strings[name], _STB_GLOBAL << 4, 0, 0, 0, 0)
+            yield records.symbol_bytes(self.strings[name], _STB_GLOBAL << 4, 0, 0, 0, 0)
         for name, symbol in self.exports.items():
             assert symbol.section is not None, name
             section = section_numbers[self.places[symbol.section][0].name]
             info = _STB_GLOBAL << 4 | symbol.type
-            yield layout.pack(self.strings[name], info, 0, section, self._address(symbol), symbol.size)
+            yield records.symbol_bytes(self.strings[name], info, 0, section, self._address(symbol), symbol.size)
 
     def _dynamic_entries(self) -> list[tuple[int, int]]:
         """Tags and values of .dynamic. The number of entries does not depend on addresses."""
@@ -289,15 +300,24 @@ class _Library:
             (5, image[".dynstr"].address),  # DT_STRTAB
             (10, image[".dynstr"].size),  # DT_STRSZ
             (6, image[".dynsym"].address),  # DT_SYMTAB
-            (11, SYMBOL_SIZE),  # DT_SYMENT
+            (11, image.records.symbol.size),  # DT_SYMENT
         ]
-        if relocations := image[".rela.dyn"].size:
-            entries += [(7, image[".rela.dyn"].address), (8, relocations), (9, RELOCATION_SIZE)]  # DT_RELA, SZ, ENT
+        if relocations := image.relocations.size:
+            first = 17 if self.linking.addends_in_place else 7  # DT_REL, SZ, ENT, or DT_RELA, SZ, ENT
+            values = image.relocations.address, relocations, image.relocation_record.size
+            entries += [(first + number, value) for number, value in enumerate(values)]
         if constructors := image[".init_array"].size:
             entries += [(25, image[".init_array"].address), (27, constructors)]  # DT_INIT_ARRAY, SZ
         if destructors := image[".fini_array"].size:
             entries += [(26, image[".fini_array"].address), (28, destructors)]  # DT_FINI_ARRAY, SZ
         return [*entries, (30, 8), (0x6FFFFFFB, 1), (0, 0)]  # DT_FLAGS BIND_NOW, DT_FLAGS_1 NOW, DT_NULL
+
+
+def _addend(section: Section, relocation: Relocation, rule: Rule) -> int:
+    """What is added to the address of the symbol: in the record of the relocation, or in the field of the object."""
+    if relocation.addend is not None:
+        return relocation.addend
+    return rule.field.extract(section.data, relocation.offset)
 
 
 def _list(names: Iterable[str]) -> str:

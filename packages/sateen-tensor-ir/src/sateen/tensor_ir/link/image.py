@@ -1,10 +1,9 @@
-"""The sections of an ELF64 shared object: their layout in memory and in the file, and the file's bytes.
+"""The sections of an ELF shared object: their layout in memory and in the file, and the file's bytes.
 
 Segments (read-only, code, read-only once relocated, variable) follow each other in the file without gaps and start on
 separate pages in memory. Source: System V ABI, chapters 4 and 5.
 """
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -18,19 +17,19 @@ from sateen.tensor_ir.link.object_file import (
     SHT_INIT_ARRAY,
     SHT_NOBITS,
     SHT_PROGBITS,
+    SHT_REL,
     SHT_RELA,
 )
-
-SYMBOL_SIZE, RELOCATION_SIZE = 24, 24
+from sateen.tensor_ir.link.records import ELF32, ELF64, Records
+from sateen.tensor_ir.targets import Linking
 
 _SHT_STRTAB, _SHT_HASH, _SHT_DYNAMIC, _SHT_DYNSYM = 3, 5, 6, 11
 _PT_NULL, _PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK, _PT_GNU_RELRO = 0, 1, 2, 0x6474E551, 0x6474E552
 _PF_X, _PF_W, _PF_R = 1, 2, 4
 _ET_DYN = 3
-_FILE_HEADER = struct.Struct("<4s12sHHIQQQIHHHHHH")
-_PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
-_SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _LARGEST_SECTION = 1 << 30
+_LARGEST_IMAGE = 1 << 31
+"""For addresses of 32 bits."""
 
 
 @dataclass(slots=True)
@@ -70,7 +69,7 @@ class _Segment:
 
 _RELOCATED = _Segment(_PF_R | _PF_W, (".data.rel.ro", ".init_array", ".fini_array", ".dynamic", ".got"))
 _SEGMENTS = (
-    _Segment(_PF_R, (".hash", ".dynsym", ".dynstr", ".rela.dyn", ".rodata")),
+    _Segment(_PF_R, (".hash", ".dynsym", ".dynstr", ".rel.dyn", ".rela.dyn", ".rodata")),
     _Segment(_PF_R | _PF_X, (".text", ".plt")),
     _RELOCATED,
     _Segment(_PF_R | _PF_W, (".data", ".bss")),
@@ -78,15 +77,26 @@ _SEGMENTS = (
 
 
 class Image:
-    """A shared object for `machine` (an ELF `EM_` number) with flags of it: fill the outputs, lay out, relocate, then
-    take the bytes."""
+    """A shared object of an architecture, with the flags of its objects: fill the outputs, lay out, relocate, then take
+    the bytes."""
 
-    def __init__(self, machine: int, flags: int, page: int) -> None:
-        self.machine = machine
-        self.flags = flags
-        self.page = page
-        self.outputs: Mapping[str, Output] = MappingProxyType({output.name: output for output in _empty_outputs()})
+    def __init__(self, linking: Linking, flags: int) -> None:
+        self.linking = linking
+        self.flags = flags | linking.flags
+        self.page = linking.page
+        self.records = ELF64 if linking.word == ELF64.word else ELF32
+        self.relocation_record = (
+            self.records.relocation_in_place if linking.addends_in_place else self.records.relocation
+        )
+        self.outputs: Mapping[str, Output] = MappingProxyType(
+            {output.name: output for output in _empty_outputs(self.records, self.relocation_record.size)}
+        )
         self._program: list[tuple[int, ...]] = []  # program headers
+
+    @property
+    def relocations(self) -> Output:
+        """The section of what the loader has to relocate."""
+        return self.outputs[".rel.dyn" if self.linking.addends_in_place else ".rela.dyn"]
 
     def __getitem__(self, name: str) -> Output:
         return self.outputs[name]
@@ -100,7 +110,7 @@ class Image:
         """Give every section its address and its offset in the file. Sizes are final from here on."""
         present = self.present()
         segments = [segment for segment in _SEGMENTS if any(output.name in segment.outputs for output in present)]
-        offset = _FILE_HEADER.size + _PROGRAM_HEADER.size * (len(segments) + 4)
+        offset = self.records.file_header.size + self.records.program_header.size * (len(segments) + 4)
         start, address, end = 0, 0, offset
         for segment in segments:
             for output in (output for output in present if output.name in segment.outputs):
@@ -115,9 +125,14 @@ class Image:
             start, address = offset, align(end, self.page) + offset % self.page
             end = address
         dynamic = self.outputs[".dynamic"]
-        self._add_header(_PT_DYNAMIC, _PF_R, dynamic.offset, dynamic.address, dynamic.size, dynamic.size, 8)
+        self._add_header(
+            _PT_DYNAMIC, _PF_R, dynamic.offset, dynamic.address, dynamic.size, dynamic.size, self.records.word
+        )
         self._add_header(_PT_NULL, 0, 0, 0, 0, 0, 0)  # room for the segment of parameters that an export adds
         self._add_header(_PT_GNU_STACK, _PF_R | _PF_W, 0, 0, 0, 0, 1)
+
+        if self.records is ELF32 and end > _LARGEST_IMAGE:
+            raise LinkError(f"the library would take {end} bytes of addresses, more than {_LARGEST_IMAGE}")
 
     def _add_header(self, *entry: int) -> None:
         kind, protection, offset, address, file_size, memory_size, alignment = entry
@@ -134,23 +149,23 @@ class Image:
         for output in present:
             image[output.offset : output.offset + len(output.data)] = output.data
         image[texts_offset : texts_offset + len(texts)] = texts
-        image += bytes(_SECTION_HEADER.size)
+        section_header = self.records.section_header
+        image += bytes(section_header.size)
         for output in present:
             name = texts.index(f"\0{output.name}\0".encode()) + 1
             link = names.index(output.link) + 1 if output.link else 0
             first_global = int(output.type == _SHT_DYNSYM)  # sh_info of a symbol table
-            image += _SECTION_HEADER.pack(
+            image += section_header.pack(
                 name, output.type, output.flags, output.address, output.offset, output.size,
                 link, first_global, output.alignment, output.entry_size,
             )  # fmt: skip
-        image += _SECTION_HEADER.pack(
-            texts.index(b".shstrtab"), _SHT_STRTAB, 0, 0, texts_offset, len(texts), 0, 0, 1, 0
-        )
-        program = b"".join(_PROGRAM_HEADER.pack(*entry) for entry in sorted(self._program, key=lambda entry: entry[0]))
-        header = _FILE_HEADER.pack(
-            b"\x7fELF", b"\x02\x01\x01", _ET_DYN, self.machine, 1, 0, _FILE_HEADER.size, headers_offset, self.flags,
-            _FILE_HEADER.size, _PROGRAM_HEADER.size, len(self._program),
-            _SECTION_HEADER.size, len(present) + 2, len(present) + 1,
+        image += section_header.pack(texts.index(b".shstrtab"), _SHT_STRTAB, 0, 0, texts_offset, len(texts), 0, 0, 1, 0)
+        program = b"".join(self.records.program(*entry) for entry in sorted(self._program, key=lambda entry: entry[0]))
+        file_header = self.records.file_header
+        header = file_header.pack(
+            b"\x7fELF" + self.records.ident, _ET_DYN, self.linking.machine, 1, 0, file_header.size, headers_offset,
+            self.flags, file_header.size, self.records.program_header.size, len(self._program),
+            section_header.size, len(present) + 2, len(present) + 1,
         )  # fmt: skip
         image[: len(header) + len(program)] = header + program
         return bytes(image)
@@ -161,21 +176,23 @@ def align(value: int, alignment: int) -> int:
     return (value + alignment - 1) // alignment * alignment
 
 
-def _empty_outputs() -> tuple[Output, ...]:
+def _empty_outputs(records: Records, relocation_size: int) -> tuple[Output, ...]:
+    word, symbol_size = records.word, records.symbol.size
     constant, variable, code = SHF_ALLOC, SHF_ALLOC | SHF_WRITE, SHF_ALLOC | SHF_EXECINSTR
     return (
         Output(".hash", _SHT_HASH, constant, 8, 4, ".dynsym"),
-        Output(".dynsym", _SHT_DYNSYM, constant, 8, SYMBOL_SIZE, ".dynstr"),
+        Output(".dynsym", _SHT_DYNSYM, constant, 8, symbol_size, ".dynstr"),
         Output(".dynstr", _SHT_STRTAB, constant),
-        Output(".rela.dyn", SHT_RELA, constant, 8, RELOCATION_SIZE, ".dynsym"),
+        Output(".rel.dyn", SHT_REL, constant, 8, relocation_size, ".dynsym"),
+        Output(".rela.dyn", SHT_RELA, constant, 8, relocation_size, ".dynsym"),
         Output(".rodata", SHT_PROGBITS, constant),
         Output(".text", SHT_PROGBITS, code),
         Output(".plt", SHT_PROGBITS, code, 16),
         Output(".data.rel.ro", SHT_PROGBITS, variable),
-        Output(".init_array", SHT_INIT_ARRAY, variable, 8, 8),
-        Output(".fini_array", SHT_FINI_ARRAY, variable, 8, 8),
-        Output(".dynamic", _SHT_DYNAMIC, variable, 8, 16, ".dynstr"),
-        Output(".got", SHT_PROGBITS, variable, 8, 8),
+        Output(".init_array", SHT_INIT_ARRAY, variable, word, word),
+        Output(".fini_array", SHT_FINI_ARRAY, variable, word, word),
+        Output(".dynamic", _SHT_DYNAMIC, variable, word, 2 * word, ".dynstr"),
+        Output(".got", SHT_PROGBITS, variable, word, word),
         Output(".data", SHT_PROGBITS, variable),
         Output(".bss", SHT_NOBITS, variable),
     )

@@ -16,6 +16,8 @@ def merge_objects(objects: Sequence[ObjectFile]) -> ObjectFile:
     for number, source in enumerate(objects):
         if source.machine != objects[0].machine:
             raise LinkError(f"object {number} is for ELF machine {source.machine}, object 0 for {objects[0].machine}")
+        if source.word != objects[0].word:
+            raise LinkError(f"object {number} has addresses of {source.word} bytes, object 0 of {objects[0].word}")
         if source.flags != objects[0].flags:
             raise LinkError(f"object {number} has ELF flags {source.flags:#x}, object 0 has {objects[0].flags:#x}")
         for symbol in source.symbols:
@@ -33,5 +35,9 @@ def merge_objects(objects: Sequence[ObjectFile]) -> ObjectFile:
         for section, entries in source.relocations.items()
     }
     return ObjectFile(
-        objects[0].machine, objects[0].flags, relocations, tuple(s for source in objects for s in source.symbols)
+        objects[0].machine,
+        objects[0].word,
+        objects[0].flags,
+        relocations,
+        tuple(s for source in objects for s in source.symbols),
     )

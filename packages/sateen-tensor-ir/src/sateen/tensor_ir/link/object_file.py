@@ -1,4 +1,4 @@
-"""Reads one ELF64 relocatable object, trusting nothing in it.
+"""Reads one relocatable ELF object of 32 or 64 bits, trusting nothing in it.
 
 The layout is that of the System V ABI, chapters 4 and 5. Every offset, size and index is checked before use, and the
 contents of sections may not overlap, so that a hostile file of n bytes takes O(n) memory and time.
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from sateen.runtime.errors import LinkError
+from sateen.runtime.processor import PROCESSORS
+from sateen.tensor_ir.link.records import ELF32, ELF64, Records
 
 SHT_PROGBITS, SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 1, 2, 4, 8, 9
 SHT_INIT_ARRAY, SHT_FINI_ARRAY = 14, 15
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_TLS = 0x1, 0x2, 0x4, 0x400
 STB_LOCAL = 0
-STT_SECTION, STT_COMMON, STT_TLS, STT_GNU_IFUNC = 3, 5, 6, 10
+STT_FUNC, STT_SECTION, STT_COMMON, STT_TLS, STT_GNU_IFUNC = 2, 3, 5, 6, 10
 
-_FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_RELOCATION = struct.Struct("<QQq")
+_IDENT = ("class", "data", "version")
 _ET_REL = 1
+_EM_ARM = PROCESSORS["arm"].elf_machine
 _SHN_UNDEF, _SHN_LORESERVE, _SHN_COMMON = 0, 0xFF00, 0xFFF2
 
 
@@ -57,42 +57,49 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relocation:
-    """The field at `offset` of a section depends on the address of `symbol` plus `addend`, as `type` says."""
+    """The field at `offset` of a section depends on the address of `symbol` plus `addend`, as `type` says.
+
+    The addend is what the field holds where it is None.
+    """
 
     offset: int
     type: int
     symbol: Symbol
-    addend: int
+    addend: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectFile:
-    """A relocatable object: its machine (an ELF `EM_` number), the machine's flags, loaded sections, their relocations,
-    all symbols."""
+    """A relocatable object: its machine (an ELF `EM_` number), the bytes of an address, the machine's flags, loaded
+    sections, their relocations, all symbols."""
 
     machine: int
+    word: int
     flags: int
     relocations: Mapping[Section, tuple[Relocation, ...]]
     symbols: tuple[Symbol, ...]
 
 
 def read_object(content: bytes) -> ObjectFile:
-    """The object in `content`; LinkError if it is not a well-formed little-endian ELF64 relocatable."""
+    """The object in `content`; LinkError if it is not a well-formed little-endian relocatable."""
     view = memoryview(content)
     if content[:4] != b"\x7fELF":
         raise LinkError(f"expected an ELF object, found {len(content)} bytes that begin with {content[:4]!r}")
-    ident, kind, machine, _, _, _, headers_at, flags, _, _, _, entry, count, names_index = _read(_FILE_HEADER, view, 0)
-    if ident[4:7] != b"\x02\x01\x01" or kind != _ET_REL:
-        raise LinkError(
-            "expected a relocatable, little-endian ELF64 object of version 1, "
-            f"found class {ident[4]}, data {ident[5]}, version {ident[6]}, type {kind}"
-        )
-    if entry != _SECTION_HEADER.size or not names_index < count:
+    records = next((records for records in (ELF32, ELF64) if content[4:7] == records.ident), None)
+    if records is None:
+        found = ", ".join(f"{name} {value}" for name, value in zip(_IDENT, content[4:7], strict=False))
+        raise LinkError(f"expected a little-endian ELF object of version 1, class 1 or 2, found {found or 'its end'}")
+    _, kind, machine, _, _, _, headers_at, flags, _, _, _, entry, count, names_index = _read(
+        records.file_header, view, 0
+    )
+    if kind != _ET_REL:
+        raise LinkError(f"expected a relocatable ELF object, which is of type {_ET_REL}, found type {kind}")
+    if entry != records.section_header.size or not names_index < count:
         raise LinkError(f"malformed object: {count} section headers of {entry} bytes, names in section {names_index}")
-    headers = [_read(_SECTION_HEADER, view, headers_at + index * entry) for index in range(count)]
+    headers = [_read(records.section_header, view, headers_at + index * entry) for index in range(count)]
     sections = _read_sections(view, headers, names_index)
-    symbols = _read_symbols(headers, sections)
-    return ObjectFile(machine, flags, _read_relocations(headers, sections, symbols), symbols)
+    symbols = _read_symbols(records, machine, headers, sections)
+    return ObjectFile(machine, records.word, flags, _read_relocations(records, headers, sections, symbols), symbols)
 
 
 def _read(layout: struct.Struct, view: memoryview, offset: int) -> tuple[Any, ...]:
@@ -130,18 +137,23 @@ def _content(view: memoryview, header: tuple[Any, ...]) -> memoryview:
     return view[offset : offset + size]
 
 
-def _read_symbols(headers: list[tuple[Any, ...]], sections: list[Section]) -> tuple[Symbol, ...]:
+def _read_symbols(
+    records: Records, machine: int, headers: list[tuple[Any, ...]], sections: list[Section]
+) -> tuple[Symbol, ...]:
     tables = [index for index, section in enumerate(sections) if section.type == SHT_SYMTAB]
     if len(tables) != 1:
         raise LinkError(f"malformed object: expected one symbol table, found {len(tables)}")
     table, names_index = sections[tables[0]], headers[tables[0]][6]
-    if table.size % _SYMBOL.size or names_index >= len(sections):
+    if table.size % records.symbol.size or names_index >= len(sections):
         raise LinkError(f"malformed object: a symbol table of {table.size} bytes, names in section {names_index}")
     names = sections[names_index].data
-    return tuple(_symbol(entry, names, sections) for entry in _SYMBOL.iter_unpack(table.data))
+    return tuple(
+        _symbol(records.symbol_fields(entry), names, sections, is_arm=machine == _EM_ARM)
+        for entry in records.symbol.iter_unpack(table.data)
+    )
 
 
-def _symbol(entry: tuple[int, ...], names: memoryview, sections: list[Section]) -> Symbol:
+def _symbol(entry: tuple[int, ...], names: memoryview, sections: list[Section], *, is_arm: bool) -> Symbol:
     name_at, info, _, section_index, value, size = entry
     name, binding, kind = _name(names, name_at), info >> 4, info & 0xF
     if section_index == _SHN_COMMON or kind in (STT_COMMON, STT_TLS, STT_GNU_IFUNC):
@@ -151,34 +163,39 @@ def _symbol(entry: tuple[int, ...], names: memoryview, sections: list[Section]) 
     if section_index >= len(sections):
         raise LinkError(f"malformed object: symbol {name!r} is in section {section_index} of {len(sections)}")
     section = sections[section_index]
+    if is_arm and kind == STT_FUNC and value & 1:
+        raise LinkError(
+            f"symbol {name!r} is code of Thumb, expected code of ARM: compile for a triple that begins with arm"
+        )
     if value + size > section.size:
         raise LinkError(f"malformed object: symbol {name!r} lies outside its section {section.name!r}")
     return Symbol(name, binding, kind, section, value, size)
 
 
 def _read_relocations(
-    headers: list[tuple[Any, ...]], sections: list[Section], symbols: tuple[Symbol, ...]
+    records: Records, headers: list[tuple[Any, ...]], sections: list[Section], symbols: tuple[Symbol, ...]
 ) -> dict[Section, tuple[Relocation, ...]]:
     relocations: dict[Section, tuple[Relocation, ...]] = {section: () for section in sections if section.is_loaded}
     for header, table in zip(headers, sections, strict=True):
         if table.type not in (SHT_RELA, SHT_REL):
             continue
         target_index = header[7]
-        if table.type == SHT_REL or target_index >= len(sections) or table.size % _RELOCATION.size:
+        record = records.relocation if table.type == SHT_RELA else records.relocation_in_place
+        if target_index >= len(sections) or table.size % record.size:
             raise LinkError(f"malformed object: relocation section {table.name!r} for section {target_index}")
         target = sections[target_index]
         if target.is_loaded:
             relocations[target] += tuple(
-                _relocation(entry, target, symbols) for entry in _RELOCATION.iter_unpack(table.data)
+                _relocation(records.type_bits, entry, target, symbols) for entry in record.iter_unpack(table.data)
             )
     return relocations
 
 
-def _relocation(entry: tuple[int, ...], target: Section, symbols: tuple[Symbol, ...]) -> Relocation:
-    offset, info, addend = entry
-    symbol_index, kind = info >> 32, info & 0xFFFFFFFF
+def _relocation(type_bits: int, entry: tuple[int, ...], target: Section, symbols: tuple[Symbol, ...]) -> Relocation:
+    offset, info, *addend = entry
+    symbol_index, kind = info >> type_bits, info & (1 << type_bits) - 1
     if symbol_index >= len(symbols):
         raise LinkError(
             f"malformed object: a relocation of {target.name!r} names symbol {symbol_index} of {len(symbols)}"
         )
-    return Relocation(offset, kind, symbols[symbol_index], addend)
+    return Relocation(offset, kind, symbols[symbol_index], addend[0] if addend else None)

@@ -29,6 +29,8 @@ class Addressing(Enum):
     PAIR = auto()  # UPPER, with LOWER as bits without sign in its place
     ADDED = auto()  # W + T
     SUBTRACTED = auto()  # W - T
+    RELATIVE_LOW = auto()  # T - P mod 64 KiB
+    RELATIVE_HIGH = auto()  # (T - P) / 64 KiB mod 64 KiB
 
     def compute(self, target: int, place: int, word: int = 0) -> int:
         """The value to insert, from T, P and W, the word in that place before; ABSOLUTE values are written by the
@@ -51,6 +53,10 @@ class Addressing(Enum):
                 return word + target
             case Addressing.SUBTRACTED:
                 return word - target
+            case Addressing.RELATIVE_LOW:
+                return target - place & 0xFFFF
+            case Addressing.RELATIVE_HIGH:
+                return target - place >> 16 & 0xFFFF
         return target
 
 
@@ -81,10 +87,23 @@ class Field:
         if self.bits < 64 and not lowest <= scaled < end:
             raise LinkError(f"the value {value:#x} does not fit {self.bits} bits")
         word = int.from_bytes(data[offset : offset + self.size], "little")
-        for bits, position in self.pieces or ((self.bits, self.position),):
+        for bits, position in self._groups():
             word = _replace_bits(word, scaled, bits, position)
             scaled >>= bits
         data[offset : offset + self.size] = word.to_bytes(self.size, "little")
+
+    def extract(self, data: bytearray | memoryview, offset: int) -> int:
+        """The addend in the word at data[offset], which is signed even where the field is not."""
+        word = int.from_bytes(data[offset : offset + self.size], "little")
+        value, found = 0, 0
+        for bits, position in self._groups():
+            value |= (word >> position & (1 << bits) - 1) << found
+            found += bits
+        sign = 1 << self.bits - 1
+        return ((value ^ sign) - sign) << self.scale
+
+    def _groups(self) -> tuple[tuple[int, int], ...]:
+        return self.pieces or ((self.bits, self.position),)
 
 
 def _replace_bits(word: int, value: int, bits: int, position: int) -> int:
@@ -106,8 +125,9 @@ class Rule:
 class Linking:
     """Largest page size, relocation rules, names of refused relocations, types of dynamic ones, the stub of a call.
 
-    `machine` is the number that ELF has for the architecture. `stub` gives the code at an address that jumps to the
-    target of a slot.
+    `machine` is the number that ELF has for the architecture, `word` is the size of an address in bytes, `flags` are
+    those that a library has beyond its objects. With `addends_in_place` a relocated field holds its addend; otherwise
+    the record of the relocation does. `stub` gives the code at an address that jumps to the target of a slot.
     """
 
     machine: int
@@ -119,6 +139,9 @@ class Linking:
     dynamic_relative: int
     stub_size: int
     stub: Callable[[int, int], bytes]
+    word: int = 8
+    addends_in_place: bool = False
+    flags: int = 0
 
 
 WORD32, WORD64 = Field(4, 32), Field(8, 64)
