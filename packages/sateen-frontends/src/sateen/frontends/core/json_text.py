@@ -12,8 +12,8 @@ from typing import Any
 
 from sateen.runtime.errors import FrontendError
 
-MOST_BYTES = 1 << 26
-"""The most bytes of a text of JSON; its values may take thirty times as many."""
+MOST_BYTES = 3 << 24
+"""The most bytes of a text of JSON; its values may take thirty-two times as many."""
 MOST_NESTED = 512
 """The most levels of objects and arrays; a graph within graphs takes seven or eight for each."""
 
