@@ -13,5 +13,6 @@ WASM32 = Architecture(
     abi=POINTERS_OF_32_BITS,
     vectors=(Vectors(16, 16),),
     levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
+    half_feature="fp16",
     relocation_model="static",
 )
