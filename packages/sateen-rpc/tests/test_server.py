@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -16,6 +17,8 @@ import numpy as np
 import pytest
 
 from sateen.rpc import Key, RemoteSession, Server, SessionLimits, greet
+from sateen.rpc.scratch import remove_abandoned
+from sateen.rpc.store import trim
 from sateen.runtime import (
     ArgumentError,
     SessionCrashedError,
@@ -120,7 +123,7 @@ def test_too_many_files_end_the_session(connect):
     with connect() as session:
         for number in range(4):
             session.files.put(f"f{number}", bytes(500_000))
-        eventually(session._ended_there.is_set)
+        eventually(session._end.is_known.is_set)
         with pytest.raises(SessionRefusedError, match="expected files of at most 1048576 bytes in the session"):
             session.info()
 
@@ -169,6 +172,105 @@ def children_named(name):
     command = ["ps", "-o", "args", "--ppid", str(os.getpid())]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)
     return [line for line in listed.stdout.splitlines() if name in line]
+
+
+def test_a_session_that_nobody_holds_ends(connect, server):
+    session = connect()
+    assert len(server.holders()) == 1
+    del session
+    gc.collect()
+    eventually(lambda: not server.holders())
+
+
+def test_the_folder_of_a_server_that_died_is_removed_by_the_next_one():
+    program = """
+from sateen.rpc.scratch import ScratchFolder
+folder = ScratchFolder()
+print(folder.path, flush=True)
+input()
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        folder = Path(other.stdout.readline().strip())
+        remove_abandoned()
+        assert folder.exists()
+        other.kill()
+        other.wait()
+        remove_abandoned()
+        assert not folder.exists()
+
+
+def test_uploads_that_were_not_used_for_longest_go_first(tmp_path):
+    for number, name in enumerate("abc"):
+        (tmp_path / name).write_bytes(bytes(100))
+        os.utime(tmp_path / name, (number, number))
+    trim(tmp_path, 250)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "c"]
+    os.utime(tmp_path / "b")
+    trim(tmp_path, 100)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_uploads_are_kept_within_the_limit(tmp_path, key, library):
+    limits = SessionLimits(store_bytes=1000)
+    with Server("127.0.0.1", 0, [key], tmp_path / "store", limits) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session:
+            session.load(library)
+        eventually(lambda: not [*(tmp_path / "store").iterdir()])
+
+
+def test_a_silent_server_is_lost_after_a_lease(key, tmp_path, library):
+    program = f"""
+import sys, threading
+from pathlib import Path
+from sateen.rpc import Key, Server, SessionLimits
+key = Key(bytes.fromhex({key.secret.hex()!r}))
+server = Server("127.0.0.1", 0, [key], Path({str(tmp_path / "store")!r}), SessionLimits(lease_seconds=1.0))
+print(server.address[1], flush=True)
+server.serve()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            with RemoteSession("127.0.0.1", int(process.stdout.readline()), key) as session:
+                module = session.load(library)
+                process.send_signal(signal.SIGSTOP)
+                lost = "spin: expected word of the server within 1 s, none came"
+                with pytest.raises(SessionLostError, match=lost):
+                    module["spin"]()
+        finally:
+            process.kill()
+    remove_abandoned()
+
+
+def test_a_server_goes_on_after_a_connection_that_can_t_be_taken(server, connect, monkeypatch):
+    accept, refusals = server._listener.accept, [OSError(24, "Too many open files"), ConnectionAbortedError()]
+
+    class Refusing:
+        fileno, close, shutdown = server._listener.fileno, server._listener.close, server._listener.shutdown
+
+        def accept(self):
+            if refusals:
+                raise refusals.pop()
+            return accept()
+
+    monkeypatch.setattr(server, "_listener", Refusing())
+    for _ in range(2):
+        with connect() as session:
+            session.info()
+        eventually(lambda: not server.holders())
+    assert not refusals
+
+
+def test_a_session_is_watched_once_and_when_it_runs(server, key):
+    with socket.create_connection(server.address) as connection:
+        channel = greet(connection, key)
+        channel.send({"op": "claim", "holder": "a", "seconds": 1.0, "token": ""})
+        channel.receive(time.monotonic() + 5)
+        channel.send({"op": "watch"})
+        answer, _ = channel.receive(time.monotonic() + 5)
+    assert answer["message"] == "expected to watch a session once, after its connection"
+    eventually(lambda: not server.holders())
 
 
 def test_content_is_sent_once_to_a_server(connect, server, library, tmp_path):

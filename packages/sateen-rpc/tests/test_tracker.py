@@ -22,6 +22,7 @@ from sateen.rpc import (
     tracker,
 )
 from sateen.rpc import server as served_by
+from sateen.rpc.listener import Listener
 from sateen.runtime import SessionLostError, SessionRefusedError
 
 LIMITS = SessionLimits(lease_seconds=2.0)
@@ -138,6 +139,60 @@ def test_a_client_that_gives_up_leaves_the_queue(track, key):
         channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "seconds": 600.0})
         eventually(lambda: len(query(*at.address, key)["waiting"]) == 1)
     eventually(lambda: not query(*at.address, key)["waiting"])
+
+
+def test_a_client_that_left_while_a_device_was_asked_does_not_wait_again(track, key):
+    at = track()
+    with socket.create_connection(at.address) as connection:
+        pretended = greet(connection, key)
+        pretended.send({"op": "register", "name": "pi", "host": "0.0.0.0", "port": 9})
+        pretended.send({"op": "state", "free": True, "holders": []})
+        eventually(lambda: names_of(at, key) == [("pi", "free")])
+        assert query(*at.address, key)["devices"][0]["address"] == "127.0.0.1:9"
+        with pytest.raises(SessionRefusedError, match="expected a free device 'pi'"):
+            tracked_session(*at.address, key, "pi", wait=0.2)
+        while (header := pretended.receive(time.monotonic() + 5)[0]).get("op") != "reserve":
+            assert header in ({"beat": 5.0}, {"op": "heard"})
+        pretended.send({"op": "reserved", "token": header["token"], "done": False})
+        eventually(lambda: names_of(at, key) == [("pi", "held")])
+        assert not query(*at.address, key)["waiting"]
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), -1.0])
+def test_a_wait_must_be_one(track, key, seconds):
+    at = track()
+    with pytest.raises(SessionRefusedError, match="expected seconds to wait, found"):
+        tracked_session(*at.address, key, "pi", wait=seconds)
+
+
+def test_a_device_leaves_a_tracker_that_is_silent(key, device):
+    greetings = []
+
+    class Silent(Listener):
+        def take(self, channel, _key, header):
+            greetings.append(header["op"])
+            channel.send({"beat": 0.1})
+            while channel.receive() is not None:
+                pass
+
+    with Silent("127.0.0.1", 0, [key]) as at:
+        threading.Thread(target=at.serve, daemon=True).start()
+        device(at)
+        eventually(lambda: len(greetings) >= 3)
+
+
+def test_a_device_comes_back_after_an_answer_that_is_none(key, device):
+    greetings = []
+
+    class Odd(Listener):
+        def take(self, channel, _key, header):
+            greetings.append(header["op"])
+            channel.send({"beat": "often"})
+
+    with Odd("127.0.0.1", 0, [key]) as at:
+        threading.Thread(target=at.serve, daemon=True).start()
+        device(at)
+        eventually(lambda: len(greetings) >= 3)
 
 
 def test_a_device_that_goes_is_forgotten_and_its_clients_go_elsewhere(track, device, key):

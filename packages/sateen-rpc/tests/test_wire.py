@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
 import msgpack
@@ -176,3 +177,29 @@ def test_fields_and_their_types_are_stated():
 
 def test_lengths_are_little_endian():
     assert frame_of({}, [b"ab"])[:12] == struct.pack("<IQ", 1, 2)
+
+
+def test_a_channel_is_closed_only_when_nobody_waits_at_it(channels):
+    client, _ = channels
+    with ThreadPoolExecutor(1) as other_thread:
+        waiting = other_thread.submit(client.receive)
+        while client._receiving.acquire(blocking=False):  # until the other thread waits
+            client._receiving.release()
+        client.close()
+        assert waiting.result(5) is None
+    with pytest.raises(SessionLostError, match="the connection was lost: Bad file descriptor"):
+        client.receive()
+    with pytest.raises(SessionLostError, match="the connection was lost: Bad file descriptor"):
+        client.send({})
+
+
+def test_a_timeout_of_the_network_is_no_deadline(channels, monkeypatch):
+    client, _ = channels
+
+    class Broken:
+        def recv(self, _):
+            raise TimeoutError(110, "Connection timed out")
+
+    monkeypatch.setattr(client, "_connection", Broken())
+    with pytest.raises(SessionLostError, match="the connection was lost: Connection timed out"):
+        client.receive()

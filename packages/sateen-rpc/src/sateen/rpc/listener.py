@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from threading import Lock, Semaphore, Thread
-from time import monotonic
+from threading import RLock, Semaphore, Thread
+from time import monotonic, sleep
 from typing import Self
 
 from sateen.rpc.handshake import accept
@@ -17,6 +17,8 @@ from sateen.runtime.framing import Header
 
 MOST_STRANGERS = 64
 """The most connections that wait for their handshake at once."""
+REST_SECONDS = 0.05
+"""How long no connection is taken after one that could not be."""
 FIRST_SECONDS = 10.0
 """How long a connection may take to say what it wants."""
 
@@ -39,7 +41,7 @@ class Listener:
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
         self._strangers = Semaphore(MOST_STRANGERS)
         self._connections: set[socket.socket] = set()
-        self._opened = Lock()
+        self._opened = RLock()  # a signal may close it while its own thread adds a connection
         self.is_closed = False
 
     def take(self, channel: Channel, key: Key, header: Header) -> None:
@@ -52,17 +54,23 @@ class Listener:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                break
+                if self._listener.fileno() >= 0:  # who called has gone already, or there are too many open files
+                    sleep(REST_SECONDS)
+                continue
             if not self._strangers.acquire(blocking=False):
                 connection.close()
                 continue
             with self._opened:
-                self._connections.add(connection)
-            Thread(target=self._answer, args=(connection,), daemon=True).start()
+                if not self.is_closed:
+                    self._connections.add(connection)
+                    Thread(target=self._answer, args=(connection,), daemon=True).start()
+                    continue
+            connection.close()
 
     def close(self) -> None:
         """Ends it and all its connections."""
-        self.is_closed = True
+        with self._opened:
+            self.is_closed = True
         with suppress(OSError):  # it was not listening any more
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -80,6 +88,7 @@ class Listener:
 
     def _answer(self, connection: socket.socket) -> None:
         is_stranger = True
+        channel: Channel | None = None
         try:
             channel, key = accept(connection, self._keys.get)
             message = channel.receive(monotonic() + FIRST_SECONDS)
@@ -94,7 +103,7 @@ class Listener:
                 self._strangers.release()
             with self._opened:
                 self._connections.discard(connection)
-            connection.close()
+            (channel or connection).close()
 
     def _tell(self, channel: Channel, key: Key, header: Header) -> None:
         try:

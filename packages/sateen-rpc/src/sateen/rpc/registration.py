@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from threading import Event, Lock, Thread
+from time import monotonic
 
 from sateen.rpc.keys import Key
 from sateen.rpc.messages import checked
 from sateen.rpc.remote_session import answer_of, connected
 from sateen.rpc.server import Server
 from sateen.rpc.wire import Channel
-from sateen.runtime.errors import SateenError
+from sateen.runtime.errors import SateenError, SessionProtocolError
 from sateen.runtime.framing import Header
 
+FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 30.0
 """The longest pause before a device tries again to reach its tracker."""
+_LONGEST_BEAT = 60.0
+_MISSED = 4
+"""A tracker that answers none of so many beats is lost."""
 
 
 class Registration:
@@ -30,6 +36,7 @@ class Registration:
         self._address = address or server.address
         self._is_closed = Event()
         self._channel: Channel | None = None
+        self._is_known = False
         self._lock = Lock()
         self._thread = Thread(target=self._keep, daemon=True)
         self._thread.start()
@@ -43,13 +50,12 @@ class Registration:
         self._thread.join()
 
     def _keep(self) -> None:
-        pause = 0.1
+        pause = FIRST_PAUSE
         while not self._is_closed.is_set():
-            try:
+            self._is_known = False
+            with suppress(SateenError, TimeoutError):  # it goes to the tracker again
                 self._stay()
-                pause = 0.1
-            except (SateenError, OSError, TimeoutError):
-                pause = min(2 * pause, LONGEST_PAUSE)
+            pause = FIRST_PAUSE if self._is_known else min(2 * pause, LONGEST_PAUSE)
             self._is_closed.wait(pause * random.uniform(0.5, 1.5))  # so that devices don't come at once
 
     def _stay(self) -> None:
@@ -63,29 +69,36 @@ class Registration:
         try:
             host, port = self._address
             channel.send({"op": "register", "name": self._name, "host": host, "port": port})
-            beat = float(answer_of(channel)["beat"])
-            sending = Lock()
-            Thread(target=self._report, args=(channel, sending, beat), daemon=True).start()
-            while (message := channel.receive()) is not None:
-                self._reserve(channel, sending, message[0])
+            beat = checked(answer_of(channel), {"beat": (int, float)}, "register")["beat"]
+            if not 0 < beat <= _LONGEST_BEAT:
+                raise SessionProtocolError(f"expected seconds between beats, found {beat}")
+            self._is_known = True
+            reporter = Thread(target=self._report, args=(channel, beat), daemon=True)
+            reporter.start()
+            try:
+                while (message := channel.receive(monotonic() + _MISSED * beat)) is not None:
+                    if message[0] != {"op": "heard"}:
+                        self._reserve(channel, message[0])
+            finally:
+                channel.close()
+                self._server.changed.set()  # by which the reporter learns it
+                reporter.join()
         finally:
             channel.close()
 
-    def _reserve(self, channel: Channel, sending: Lock, header: Header) -> None:
+    def _reserve(self, channel: Channel, header: Header) -> None:
         checked(header, {"op": str, "token": str, "holder": str}, "reserve")
         done = self._server.reserve(header["token"], header["holder"])
-        with sending:
-            channel.send({"op": "reserved", "token": header["token"], "done": done})
+        channel.send({"op": "reserved", "token": header["token"], "done": done})
         self._server.changed.set()
 
-    def _report(self, channel: Channel, sending: Lock, beat: float) -> None:
+    def _report(self, channel: Channel, beat: float) -> None:
         """Tells the tracker each change, and at each beat that this device lives."""
         while True:
             self._server.changed.clear()
             holders = self._server.holders()
             try:
-                with sending:
-                    channel.send({"op": "state", "free": self._server.is_free(), "holders": holders})
-            except (SateenError, OSError):
+                channel.send({"op": "state", "free": self._server.is_free(), "holders": holders})
+            except SateenError:
                 return
             self._server.changed.wait(beat)

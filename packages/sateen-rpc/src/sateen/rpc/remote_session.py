@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
+from contextlib import suppress
 from threading import Event, Thread
 from time import monotonic
 from weakref import finalize
@@ -14,7 +15,6 @@ from sateen.rpc.wire import Channel
 from sateen.runtime import ConnectedSession
 from sateen.runtime.errors import (
     ArgumentError,
-    SateenError,
     SessionCrashedError,
     SessionError,
     SessionLostError,
@@ -53,9 +53,8 @@ class RemoteSession(ConnectedSession):
         except BaseException:
             self._control.close()
             raise
-        self._ended_there = Event()
-        self._said: SessionError | None = None
-        finish = finalize(self, _close, self._control, connection)
+        self._end = _End()
+        finish = finalize(self, _close, self._control, connection, self._end)
         super().__init__(connection, place, seconds, self._why, finish)
         try:
             connection.send({"op": "attach", "session": granted["session"]})
@@ -67,38 +66,52 @@ class RemoteSession(ConnectedSession):
             self.close()
             raise
         self._control.send({"op": "watch"})
-        pause = float(granted["lease"]) / _BEATS
-        Thread(target=_beat, args=(self._control, pause, finish), daemon=True).start()
-        Thread(target=self._listen, daemon=True).start()
+        lease = float(granted["lease"])
+        # Neither thread holds the session: one that nobody holds any more ends.
+        Thread(target=_beat, args=(self._control, lease / _BEATS, self._end), daemon=True).start()
+        Thread(target=_listen, args=(self._control, connection, lease, self._end), daemon=True).start()
 
     def _why(self, what: str, error: SessionError | None) -> SessionError:
         """Why the process is gone: the server says so on the other connection, if it lives."""
-        self._ended_there.wait(2.0)
-        if self._said is not None:
-            return type(self._said)(f"{what}: {self._said}")
+        self._end.is_known.wait(2.0)
+        if (said := self._end.said) is not None:
+            return type(said)(f"{what}: {said}")
         reason = f": {error}" if error else ""
         return SessionLostError(f"{what}: the connection to {self._place} was lost{reason}")
 
-    def _listen(self) -> None:
-        try:
-            message = self._control.receive()
-            if message is not None and "error" in message[0]:
-                self._said = _error_of(message[0])
-        except (SateenError, OSError, ValueError):
-            pass  # without word from the server the session is lost, as `_why` says
-        finally:
-            self._ended_there.set()
+
+class _End:
+    """What a client knows of the end of its session."""
+
+    def __init__(self) -> None:
+        self.said: SessionError | None = None
+        self.is_known = Event()
+        self.is_closed = Event()
 
 
-def _beat(control: Channel, pause: float, finish: finalize[..., object]) -> None:
+def _beat(control: Channel, pause: float, end: _End) -> None:
     """Tells the server that this client lives, until the session has ended."""
-    waiting = Event()
-    while finish.alive:
-        try:
+    with suppress(SessionError, TimeoutError):  # `_listen` meets the same
+        while not end.is_closed.is_set():
             control.send({"op": "beat"})
-        except (SateenError, OSError):
-            return
-        waiting.wait(pause)
+            end.is_closed.wait(pause)
+
+
+def _listen(control: Channel, connection: Channel, lease: float, end: _End) -> None:
+    """Hears the server's answers to the beats, and what became of the process. A server that is silent for a lease is
+    lost, and with it whatever a request waits for."""
+    try:
+        while (message := control.receive(monotonic() + lease)) is not None:
+            if "error" in message[0]:
+                end.said = _error_of(message[0])
+                break
+    except TimeoutError:
+        end.said = SessionLostError(f"expected word of the server within {lease:g} s, none came")
+        connection.close()
+    except SessionError:
+        pass  # without word from the server the session is lost, as `_why` says
+    finally:
+        end.is_known.set()
 
 
 def connected(host: str, port: int, key: Key) -> Channel:
@@ -131,7 +144,8 @@ def _error_of(header: Header) -> SessionError:
     return _TOLD.get(str(header["error"]), SessionError)(str(header.get("message", "")))
 
 
-def _close(control: Channel, connection: Channel) -> None:
+def _close(control: Channel, connection: Channel, end: _End) -> None:
+    end.is_closed.set()
     control.close()
     connection.close()
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
 
 from sateen.rpc.limits import SessionLimits
+from sateen.rpc.scratch import ScratchFolder
+from sateen.rpc.store import trim
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionCrashedError, SessionRefusedError, SessionTimeoutError
 from sateen.runtime.framing import Header
@@ -32,16 +32,22 @@ class ServedSession:
         self.since = monotonic()
         self._seconds = min(seconds, limits.request_seconds)
         self._limits, self._store = limits, store
-        self._scratch = Path(tempfile.mkdtemp(prefix="sateen-session-"))
+        self._folder = ScratchFolder()
+        self._scratch = self._folder.path
         self._child: subprocess.Popen[str] | None = None
         self._lock = Lock()
         self._is_over = Event()
+        self._is_watched = False
 
     def start(self, channel: Channel) -> None:
         """Gives the client's connection to a new process. Raises SessionRefusedError if there is one already."""
-        with self._lock, channel.connection as connection, (self._scratch / _LOG).open("wb") as log:
+        with self._lock:
             if self._child is not None or self._is_over.is_set():
                 raise SessionRefusedError("expected a session that waits for its connection, found none")
+            self._start(channel)
+
+    def _start(self, channel: Channel) -> None:
+        with channel.connection as connection, (self._scratch / _LOG).open("wb") as log:
             self._child = subprocess.Popen(
                 isolated("sateen.rpc.child"),
                 stdin=subprocess.PIPE,
@@ -67,6 +73,13 @@ class ServedSession:
                 self._child.stdin.write(json.dumps(given) + "\n")
                 self._child.stdin.flush()
 
+    def require_unwatched(self) -> None:
+        """Raises SessionRefusedError unless this is the first time, and there is a process to watch."""
+        with self._lock:
+            if self._child is None or self._is_watched:
+                raise SessionRefusedError("expected to watch a session once, after its connection")
+            self._is_watched = True
+
     def watch(self) -> Header:
         """Waits for the end of the process, whatever brings it, and says what it was as an error for the client."""
         child = self._child
@@ -76,6 +89,7 @@ class ServedSession:
                 code = child.wait(_LOOK_SECONDS)
                 break
             except subprocess.TimeoutExpired:
+                trim(self._store, self._limits.store_bytes)
                 used = _size_of(self._scratch)
                 if used > self._limits.disk_bytes:
                     self._kill()
@@ -97,7 +111,8 @@ class ServedSession:
                 assert self._child.stdin is not None
                 self._child.wait()
                 self._child.stdin.close()
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._folder.remove()
+        trim(self._store, self._limits.store_bytes)
 
     def _kill(self) -> None:
         if self._child is not None:

@@ -14,6 +14,7 @@ from sateen.rpc.keys import Key
 from sateen.rpc.limits import SessionLimits
 from sateen.rpc.listener import Listener
 from sateen.rpc.messages import checked
+from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.served_session import ServedSession
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionError, SessionRefusedError
@@ -52,6 +53,7 @@ class Server(Listener):
         self._limits, self._most_sessions = limits, most_sessions
         self._store = store
         store.mkdir(parents=True, exist_ok=True, mode=0o700)
+        remove_abandoned()
         self._sessions: dict[str, ServedSession] = {}
         self._reservations: dict[str, Reservation] = {}
         self._lock = Lock()
@@ -143,8 +145,14 @@ class Server(Listener):
     def _beat(self, channel: Channel, session: ServedSession) -> None:
         """Returns when the client has closed, is lost, or has not been heard of for a lease."""
         while (message := channel.receive(monotonic() + self._limits.lease_seconds)) is not None:
-            if message[0] == {"op": "watch"}:
-                Thread(target=_tell_end, args=(session, channel), daemon=True).start()
+            match message[0].get("op"):
+                case "watch":
+                    session.require_unwatched()
+                    Thread(target=_tell_end, args=(session, channel), daemon=True).start()
+                case "beat":
+                    channel.send({"op": "beat"})  # by which the client knows that this server lives
+                case op:
+                    raise SessionRefusedError(f"expected a beat, or to watch the session, found {op!r:.80}")
 
 
 def _tell_end(session: ServedSession, channel: Channel) -> None:

@@ -25,6 +25,8 @@ SILENCE_SECONDS = 20.0
 """A device that says nothing for so long is forgotten until it comes back."""
 MOST_WAITING = 1000
 """The most clients that wait at once."""
+_ANYWHERE = ("", "0.0.0.0", "::")  # compared, not listened at
+"""A device that listens at all its addresses is reached at the one from which it called."""
 _ASK: dict[str, type | tuple[type, ...]] = {
     "op": str,
     "name": str,
@@ -56,6 +58,7 @@ class _Client:
     order: tuple[int, int]
     since: float = field(default_factory=monotonic)
     granted: Header | None = None
+    is_gone: bool = False
     ready: Event = field(default_factory=Event)
 
 
@@ -73,11 +76,16 @@ class Tracker(Listener):
         match header.get("op"):
             case "register":
                 checked(header, {"op": str, "name": str, "host": str, "port": int}, "register")
-                self._keep(_Device(header["name"][:100], header["host"], header["port"], channel))
+                host = header["host"]
+                if host in _ANYWHERE:
+                    host = channel.connection.getpeername()[0]
+                self._keep(_Device(header["name"][:100], host, header["port"], channel))
             case "ask":
                 checked(header, _ASK, "ask")
                 holder = f"{header['holder'][:100]} (key {key.id.hex()})"
                 client = _Client(header["name"], holder, (-header["priority"], next(self._numbers)))
+                if not header["seconds"] >= 0:
+                    raise SessionRefusedError(f"expected seconds to wait, found {header['seconds']}")
                 self._serve(client, channel, float(header["seconds"]))
             case "query":
                 checked(header, {"op": str}, "query")
@@ -93,11 +101,12 @@ class Tracker(Listener):
             device.channel.send({"beat": SILENCE_SECONDS / 4})
             while (message := device.channel.receive(monotonic() + SILENCE_SECONDS)) is not None:
                 self._hear(device, message[0])
+                device.channel.send({"op": "heard"})  # by which the device knows that this tracker lives
         finally:
             with self._state:
                 self._devices.remove(device)
                 for client in device.asked.values():
-                    self._waiting.append(client)
+                    self._wait_again(client)
             self._match()
 
     def _hear(self, device: _Device, header: Header) -> None:
@@ -117,10 +126,15 @@ class Tracker(Listener):
                         client.ready.set()
                     elif client is not None:
                         device.is_free = False
-                        self._waiting.append(client)
+                        self._wait_again(client)
                 case op:
                     raise SessionRefusedError(f"expected the state of a device, found {op!r:.80}")
         self._match()
+
+    def _wait_again(self, client: _Client) -> None:
+        """Back into the queue, while the lock is held, unless it has left meanwhile."""
+        if not client.is_gone:
+            self._waiting.append(client)
 
     def _serve(self, client: _Client, channel: Channel, seconds: float) -> None:
         """Waits with a client, and tells it where to go."""
@@ -140,6 +154,7 @@ class Tracker(Listener):
             channel.send(client.granted)
         finally:
             with self._state:
+                client.is_gone = True
                 self._waiting = [other for other in self._waiting if other is not client]
 
     def _match(self) -> None:

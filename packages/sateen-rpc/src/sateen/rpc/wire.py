@@ -20,6 +20,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import ceil
+from threading import RLock
 from time import monotonic
 from typing import Any
 
@@ -42,7 +43,7 @@ _NUMBER = struct.Struct("<Q")
 
 
 class Channel:
-    """One end of an authenticated connection. One thread may send while another receives.
+    """One end of an authenticated connection. Threads may send, receive and close at once.
 
     `sent` and `received` are how many frames have gone each way. With them and the keys another process can go on.
     """
@@ -53,6 +54,7 @@ class Channel:
         self._connection = connection
         self._send_key, self._receive_key = send_key, receive_key
         self.sent, self.received = sent, received
+        self._sending, self._receiving = RLock(), RLock()
         connection.setblocking(False)  # threads that send and receive have deadlines of their own
         self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(connection, select.POLLIN)
@@ -87,7 +89,10 @@ class Channel:
         text = packed(header)
         if len(text) > MOST_HEADER_BYTES:
             raise SessionProtocolError(f"expected a header of at most {MOST_HEADER_BYTES} bytes, found {len(text)}")
-        parts = [memoryview(part).cast("B") for part in payload]
+        with self._sending:
+            self._send(text, [memoryview(part).cast("B") for part in payload], deadline)
+
+    def _send(self, text: bytes, parts: Sequence[memoryview], deadline: float | None) -> None:
         pending = LENGTHS.pack(len(text), sum(map(len, parts))) + text
         code = hmac.new(self._send_key, _NUMBER.pack(self.sent) + pending, hashlib.sha256)
         self.sent += 1
@@ -104,8 +109,6 @@ class Channel:
             if ours == deadline:
                 raise
             raise SessionLostError("expected the other side to take a message, it does not read") from None
-        except OSError as error:
-            raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
 
     def receive(self, deadline: float | None = None, most_bytes: int = 0) -> tuple[Header, memoryview] | None:
         """The next frame, whose payload has at most `most_bytes`; None if the other side has closed between frames.
@@ -114,30 +117,30 @@ class Channel:
         that is too large, which is known before memory is taken for it, damaged or out of order; SessionLostError if
         the connection ends within a frame, or stands still in it.
         """
-        try:
+        with self._receiving:
             start = self._first_bytes(deadline)
-        except ConnectionError as error:
-            raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
-        if not start:
-            return None
-        try:
-            return self._rest(start, most_bytes)
-        except TimeoutError:
-            raise SessionLostError("expected the rest of a message, which came too slowly") from None
-        except OSError as error:
-            raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
+            if not start:
+                return None
+            try:
+                return self._rest(start, most_bytes)
+            except TimeoutError:
+                raise SessionLostError("expected the rest of a message, which came too slowly") from None
 
     def close(self) -> None:
         """Ends the connection, also for a thread that waits for it."""
         with suppress(OSError):  # it has ended already
             self._connection.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
+        with self._sending, self._receiving:  # whose threads wake by that; a descriptor that they poll is not yet free
+            self._connection.close()
 
     def _first_bytes(self, deadline: float | None) -> bytes:
         while True:
-            with suppress(BlockingIOError):
+            try:
                 return self._connection.recv(LENGTHS.size)
-            _wait(self._readable, deadline)
+            except BlockingIOError:
+                _wait(self._readable, deadline)
+            except OSError as error:
+                raise _lost(error) from None
 
     def _rest(self, start: bytes, most_bytes: int) -> tuple[Header, memoryview]:
         begun = monotonic()
@@ -172,6 +175,8 @@ class Channel:
             except BlockingIOError:
                 _wait(self._readable, deadline)
                 continue
+            except OSError as error:
+                raise _lost(error) from None
             if not received:
                 raise SessionLostError("the other side closed the connection within a message")
             view = view[received:]
@@ -185,6 +190,8 @@ class Channel:
                 view = view[self._connection.send(view) :]
             except BlockingIOError:
                 _wait(self._writable, deadline)
+            except OSError as error:
+                raise _lost(error) from None
 
 
 def _wait(ready: select.poll, deadline: float | None) -> None:
@@ -193,6 +200,11 @@ def _wait(ready: select.poll, deadline: float | None) -> None:
         ready.poll()
     elif (left := deadline - monotonic()) <= 0 or not ready.poll(ceil(left * 1000)):
         raise TimeoutError
+
+
+def _lost(error: OSError) -> SessionLostError:
+    """Among these is ETIMEDOUT of the network, which as TimeoutError would look like a deadline of ours."""
+    return SessionLostError(f"the connection was lost: {error.strerror or error}")
 
 
 def _seconds_for(count: int) -> float:

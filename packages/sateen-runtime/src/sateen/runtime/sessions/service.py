@@ -63,6 +63,7 @@ class SessionService:
         self._store, self._scratch = store, scratch
         self._seconds, self._message_bytes = seconds, message_bytes
         self._numbers = count()
+        self._described: Header = {}
         self._modules: dict[int, Module] = {}
         self._models: dict[int, Model] = {}
         self._arrays: dict[int, NDArray] = {}
@@ -132,13 +133,14 @@ class SessionService:
         return answer(**header)
 
     def _info(self) -> Answer:
-        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return {
-            "target": str(Target.host()),
-            "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-            "memory_bytes": pages,
-            "versions": {name: found for name in _DISTRIBUTIONS if (found := _version(name))},
-        }, ()
+        if not self._described:  # versions are read from files
+            self._described = {
+                "target": str(Target.host()),
+                "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+                "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+                "versions": {name: found for name in _DISTRIBUTIONS if (found := _version(name))},
+            }
+        return self._described, ()
 
     def _log(self) -> Answer:
         with (self._scratch / LOG).open("rb") as file:
@@ -146,7 +148,11 @@ class SessionService:
             return {}, (file.read(MOST_LOG_BYTES),)
 
     def _has(self, digest: str) -> Answer:
-        return {"has": self._stored(digest).is_file()}, ()
+        try:
+            os.utime(self._stored(digest))  # what was not used for longest is removed first
+        except FileNotFoundError:
+            return {"has": False}, ()
+        return {"has": True}, ()
 
     def _keep(self, payload: memoryview, digest: str) -> Answer:
         if hashlib.sha256(payload).hexdigest() != digest:

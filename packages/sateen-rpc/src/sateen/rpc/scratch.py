@@ -1,0 +1,42 @@
+"""The folder of a session on a server. One whose server has died is removed by the next server of the same user.
+
+A server holds a lock on the file `lock` of each of its folders; the system gives it up when the process ends, however.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+_PREFIX = "sateen-session-"
+_LOCK = "lock"
+
+
+class ScratchFolder:
+    """A new folder, until `remove`."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        begun = self.path / ".lock"
+        self._lock = begun.open("wb")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        begun.rename(self.path / _LOCK)  # so that nobody finds it without the lock
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._lock.close()
+
+
+def remove_abandoned() -> None:
+    """Removes the folders of servers that have died without doing so."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # it is another user's, no server's, held, or removed just now
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with open(os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK), "wb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,25 @@
+"""What clients have uploaded, kept for later sessions: files in one folder, each named by its digest."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def trim(store: Path, most_bytes: int) -> None:
+    """Removes those files that were not used for longest until at most `most_bytes` are left. Sessions set the time of
+    a file when they use it."""
+    found: list[tuple[float, int, str]] = []
+    with os.scandir(store) as entries:
+        for entry in entries:
+            with suppress(OSError):  # it was removed just now
+                status = entry.stat(follow_symlinks=False)
+                found.append((status.st_mtime, status.st_size, entry.path))
+    left = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if left <= most_bytes:
+            return
+        with suppress(OSError):
+            os.unlink(path)
+        left -= size
