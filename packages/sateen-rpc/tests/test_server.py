@@ -29,7 +29,7 @@ from sateen.runtime import (
     SessionTimeoutError,
 )
 
-LIMITS = SessionLimits(lease_seconds=2.0, disk_bytes=1 << 20)
+LIMITS = SessionLimits(lease_seconds=4.0, disk_bytes=1 << 20)
 ONES = np.ones((2, 4), np.float32)
 
 
@@ -226,7 +226,7 @@ import sys, threading
 from pathlib import Path
 from sateen.rpc import Key, Server, SessionLimits
 key = Key(bytes.fromhex({key.secret.hex()!r}))
-server = Server("127.0.0.1", 0, [key], Path({str(tmp_path / "store")!r}), SessionLimits(lease_seconds=1.0))
+server = Server("127.0.0.1", 0, [key], Path({str(tmp_path / "store")!r}), SessionLimits(lease_seconds=4.0))
 print(server.address[1], flush=True)
 server.serve()
 """
@@ -235,7 +235,7 @@ server.serve()
             with RemoteSession("127.0.0.1", int(process.stdout.readline()), key) as session:
                 module = session.load(library)
                 process.send_signal(signal.SIGSTOP)
-                lost = "spin: expected word of the server within 1 s, none came"
+                lost = "spin: expected word of the server within 4 s, none came"
                 with pytest.raises(SessionLostError, match=lost):
                     module["spin"]()
         finally:

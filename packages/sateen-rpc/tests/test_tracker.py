@@ -23,9 +23,9 @@ from sateen.rpc import (
 )
 from sateen.rpc import server as served_by
 from sateen.rpc.listener import Listener
-from sateen.runtime import SessionLostError, SessionRefusedError
+from sateen.runtime import ArgumentError, SessionLostError, SessionRefusedError
 
-LIMITS = SessionLimits(lease_seconds=2.0)
+LIMITS = SessionLimits(lease_seconds=4.0)
 
 
 def eventually(condition, seconds=20.0):
@@ -161,8 +161,13 @@ def test_a_client_that_left_while_a_device_was_asked_does_not_wait_again(track, 
 @pytest.mark.parametrize("seconds", [float("nan"), -1.0])
 def test_a_wait_must_be_one(track, key, seconds):
     at = track()
-    with pytest.raises(SessionRefusedError, match="expected seconds to wait, found"):
+    with pytest.raises(ArgumentError, match="expected seconds to wait, found"):
         tracked_session(*at.address, key, "pi", wait=seconds)
+    with socket.create_connection(at.address) as connection:
+        channel = greet(connection, key)
+        channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "seconds": seconds})
+        answer, _ = channel.receive(time.monotonic() + 5)
+    assert answer["message"].startswith("expected seconds to wait, found")
 
 
 def test_a_device_leaves_a_tracker_that_is_silent(key, device):

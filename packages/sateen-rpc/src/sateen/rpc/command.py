@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Thread
 
 from sateen.rpc.keys import Key, add_key, read_key, read_keys
 from sateen.rpc.limits import SessionLimits
@@ -142,10 +143,20 @@ def _key(given: argparse.Namespace) -> None:
 
 
 def _until_stopped(serve: Callable[[], None], close: Callable[[], None]) -> None:
-    """Serves until a signal asks to end."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: close())
-    serve()
+    """Serves until a signal asks to end. A signal may come just before this thread would wait in `accept`, and does not
+    wake it then; the byte that it writes stays until it is read."""
+    woken, waking = socket.socketpair()
+    with woken, waking:
+        waking.setblocking(False)
+        before = signal.set_wakeup_fd(waking.fileno())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        serving = Thread(target=serve, daemon=True)
+        serving.start()
+        woken.recv(1)
+        close()
+        serving.join()
+        signal.set_wakeup_fd(before)
 
 
 def _say(text: str) -> None:

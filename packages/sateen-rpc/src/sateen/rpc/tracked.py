@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sateen.rpc.keys import Key
 from sateen.rpc.remote_session import CONNECT_SECONDS, RemoteSession, answer_of, connected, holder_here
+from sateen.runtime.errors import ArgumentError
 from sateen.runtime.framing import Header
 
 
@@ -15,6 +16,8 @@ def tracked_session(
     Waits for at most `wait` seconds for a free one; of those who wait, who has the highest `priority`, and then who
     asked first, is next. Raises SessionRefusedError if none becomes free, and the errors of `RemoteSession`.
     """
+    if not wait >= 0:
+        raise ArgumentError(f"expected seconds to wait, found {wait}")
     tracker = connected(host, port, key)
     try:
         asked = {"op": "ask", "name": name, "priority": priority, "holder": holder_here(), "seconds": wait}
