@@ -105,7 +105,13 @@ def run_on_arm() -> RunElsewhere:
 
 @pytest.fixture
 def run_on_riscv64() -> RunElsewhere:
-    """The same for RISC-V of 64 bits, with vectors of 256 bits."""
+    """The same for RISC-V of 64 bits, without vectors."""
+    return _runner("riscv64", "riscv64-linux-gnu", "-cpu", "rv64")
+
+
+@pytest.fixture
+def run_on_riscv64_with_vectors() -> RunElsewhere:
+    """The same with vectors of 256 bits."""
     return _runner("riscv64", "riscv64-linux-gnu", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256")
 
 

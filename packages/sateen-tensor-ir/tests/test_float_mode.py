@@ -286,10 +286,10 @@ def test_aarch64_computes_in_the_functions_mode(mode, expected, tmp_path, run_on
 
 
 @pytest.mark.parametrize("vectors", ["", " -mattr=+v,+zvl256b"])
-def test_risc_v_rounds_to_nearest_and_keeps_denormals(vectors, tmp_path, run_on_riscv64) -> None:
+def test_risc_v_rounds_to_nearest_and_keeps_denormals(vectors, tmp_path, run_on_riscv64_with_vectors) -> None:
     function = parse_function(SCALE.format(mode="", kind="parallel").replace("* float32(2)", "/ float32(3)"))
     computes_in_its_own_mode(function, f"llvm -mtriple=riscv64-linux-gnu{vectors}", "1e-39f / 3", "1.0f / 3", tmp_path)
-    assert run_on_riscv64(tmp_path, ["-std=gnu99", "libf.so", "-Wl,-rpath,."], []) == ""
+    assert run_on_riscv64_with_vectors(tmp_path, ["-std=gnu99", "libf.so", "-Wl,-rpath,."], []) == ""
 
 
 def computes_in_its_own_mode(function: Function, target: str, odd: str, even: str, folder: Path) -> None:

@@ -1,4 +1,8 @@
-"""float16 on x86-64 without F16C: conversions of our own, against NumPy's."""
+"""float16 on x86-64 without F16C and RISC-V without Zfh: conversions of our own, against NumPy's."""
+
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,3 +39,38 @@ def test_narrowing_rounds_to_nearest_even() -> None:
         expected = values.astype(np.float16)
     np.testing.assert_array_equal(converted(values, "float16"), expected)
     assert np.signbit(converted(np.array([-0.0], np.float32), "float16"))[0]
+
+
+RISCV_MAIN = """
+#include <stdio.h>
+#include "libf.h"
+static uint16_t x[65536], z[65536];
+static float y[65536];
+int main(void) {
+  int64_t shape[] = {65536};
+  DLTensor half = {x, {kDLCPU, 0}, 1, {kDLFloat, 16, 1}, shape, 0, 0}, wide = half, narrow = half;
+  DLTensor *args[] = {&half, &wide, &narrow};
+  wide.data = y, wide.dtype.bits = 32, narrow.data = z;
+  for (int i = 0; i < 65536; ++i) x[i] = i;
+  int32_t status = f(0, args, 3);
+  FILE *file = fopen("results", "wb");
+  return status || fwrite(y, 4, 65536, file) != 65536 || fwrite(z, 2, 65536, file) != 65536 || fclose(file);
+}
+"""
+
+
+def test_risc_v_converts_as_numpy_does(tmp_path: Path, run_on_riscv64: Callable[..., str]) -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    x = te.placeholder(every.shape, dtype="float16", name="x")
+    y = te.compute(every.shape, lambda i: x[i].astype("float32"), name="y")
+    z = te.compute(every.shape, lambda i: (y[i] * te.const(0.7, "float32")).astype("float16"), name="z")
+    module = build(te.create_schedule([y, z]), [x, y, z], "llvm -mtriple=riscv64-linux-gnu", name="f")
+    module.export_library(tmp_path / "libf.so")
+    (tmp_path / "main.c").write_text(RISCV_MAIN)
+    include = files("sateen.runtime") / "include"
+    assert run_on_riscv64(tmp_path, ["-std=gnu11", f"-I{include}", "./libf.so", "-Wl,-rpath,."], []) == ""
+    found = (tmp_path / "results").read_bytes()
+    np.testing.assert_array_equal(np.frombuffer(found, "float32", 1 << 16), every.astype(np.float32))
+    with np.errstate(invalid="ignore"):  # signaling NaNs
+        expected = (every.astype(np.float32) * np.float32(0.7)).astype(np.float16)
+    np.testing.assert_array_equal(np.frombuffer(found, "float16", 1 << 16, 4 << 16), expected)

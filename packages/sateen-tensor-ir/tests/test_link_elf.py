@@ -310,10 +310,10 @@ def test_an_aarch64_library_runs_as_one_linked_by_lld(tmp_path: Path, run_on_aar
 
 @pytest.mark.parametrize("features", ["+m,+a,+f,+d", GC, f"{GC},+v,+zvl256b"])
 def test_a_risc_v_library_runs_as_one_linked_by_lld(
-    features: str, tmp_path: Path, run_on_riscv64: Callable[..., str]
+    features: str, tmp_path: Path, run_on_riscv64_with_vectors: Callable[..., str]
 ) -> None:
     content = compile_object(PROGRAM, RISCV, features=features)
-    runs_as_one_linked_by_lld(content, tmp_path, run_on_riscv64)
+    runs_as_one_linked_by_lld(content, tmp_path, run_on_riscv64_with_vectors)
     library, theirs = (tmp_path / name for name in ("ours.so", "theirs.so"))
     assert flags(library.read_bytes()) == flags(content) == 4 + ("+c" in features)  # floats in registers, short code
     if theirs.exists():

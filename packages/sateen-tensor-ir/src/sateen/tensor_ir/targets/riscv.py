@@ -107,6 +107,7 @@ RISCV64 = Architecture(
     assumed=_GC,
     clock="llvm.readsteadycounter",  # rdtime
     float_mode=_FCSR,
+    half_feature="zfh",
     linking=_LINKING,
     # LLVM makes the hint `pause` only for processors with Zihintpause; a fence waits for the accesses before it.
     host=HostServices(page="0x1000", futex="98L", pause="__atomic_thread_fence(__ATOMIC_SEQ_CST)"),

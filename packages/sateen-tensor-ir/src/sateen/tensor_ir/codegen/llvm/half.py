@@ -1,4 +1,5 @@
-"""Conversions of float16 for WebAssembly and for x86-64 without F16C: the functions that LLVM calls, by LLVM's names.
+"""Conversions of float16 for WebAssembly, x86-64 without F16C and RISC-V without Zfh: the functions that LLVM calls, by
+LLVM's names.
 
 They work on the bits, to nearest even, and treat subnormals only as integers or sums, so that flushing these to zero
 changes nothing. The names are those of compiler-rt and libgcc, which a library of ours does not need.
