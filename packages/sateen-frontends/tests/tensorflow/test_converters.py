@@ -1,5 +1,7 @@
 """Converters: TensorFlow's oddities against NumPy; the suites compare all operators with TensorFlow itself."""
 
+from math import erfc
+
 import numpy as np
 import pytest
 
@@ -243,3 +245,10 @@ def test_without_padding_the_best_box_alone_is_known(make, run):
     assert run(graph(1), {"scores": np.array([0.1, 0.9, 0.3], np.float32)})["y"].tolist() == [1]
     with pytest.raises(FrontendError, match="how many boxes it selects depends on the data"):
         from_tensorflow(graph(2).SerializeToString())
+
+
+def test_erfc_loses_nothing_where_it_is_small(make, run):
+    graph = make.graph(make.placeholder("x", 9), make.node("y", "Erfc", "x", T=FLOAT))
+    x = np.array([-5, -1, -0.25, 0, 0.5, 1, 2, 4, 8], np.float32)
+    expected = np.array([erfc(value) for value in x.tolist()])
+    np.testing.assert_allclose(run(graph, {"x": x})["y"], expected, rtol=1e-5)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sateen.frontends.core.broadcast import folded
+from sateen.frontends.core.elementary import hypotenuse
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.mxnet.description import OperatorDescription, operator
 from sateen.frontends.mxnet.node import MxnetNode
@@ -43,18 +44,6 @@ def _modulo(node: MxnetNode, a: Value, b: Value) -> Operand:
     return node.result(ops.Where(), is_zero, node.like(0, a), rest)
 
 
-def _hypotenuse(node: MxnetNode, a: Value, b: Value) -> Operand:
-    """sqrt(a² + b²) as large · sqrt(1 + (small / large)²), so that no square leaves the range."""
-    sizes = [node.step(ops.Abs(), value) for value in (a, b)]
-    large, small = node.step(ops.Maximum(), *sizes), node.step(ops.Minimum(), *sizes)
-    is_zero = node.step(ops.Equal(), large, node.like(0, large))
-    divisor = node.step(ops.Where(), is_zero, node.like(1, large), large)
-    ratio = node.step(ops.Divide(), small, divisor)
-    square = node.step(ops.Multiply(), ratio, ratio)
-    root = node.step(ops.Sqrt(), node.step(ops.Add(), square, node.like(1, square)))
-    return node.result(ops.Multiply(), large, root)
-
-
 _COMBINATIONS: dict[str, Combination] = {
     "add": _plain(ops.Add()),
     "sub": _plain(ops.Subtract()),
@@ -64,7 +53,7 @@ _COMBINATIONS: dict[str, Combination] = {
     "power": _plain(ops.Power()),
     "maximum": _plain(ops.Maximum()),
     "minimum": _plain(ops.Minimum()),
-    "hypot": _hypotenuse,
+    "hypot": hypotenuse,
     "equal": _comparison(ops.Equal()),
     "not_equal": _comparison(ops.NotEqual()),
     "greater": _comparison(ops.Greater()),

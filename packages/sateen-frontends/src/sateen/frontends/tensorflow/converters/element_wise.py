@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from sateen.frontends.core.elementary import complementary_error
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
@@ -88,8 +89,7 @@ def _clip(node: TensorflowNode) -> Operand:
 
 
 def _erfc(node: TensorflowNode) -> Operand:
-    data = node.value(0)
-    return node.result(ops.Subtract(), node.literal(1, data.type.dtype), node.step(ops.Erf(), data))
+    return complementary_error(node, node.value(0))
 
 
 def _square(node: TensorflowNode) -> Operand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sateen.frontends.core.elementary import hypotenuse
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.torch.converters.operands import binary, common, operand, pair
@@ -121,14 +122,7 @@ def _atan2(node: TorchNode) -> Operand:
 
 
 def _hypot(node: TorchNode) -> Operand:
-    """√(a² + b²), scaled by the larger operand, so that squares stay in range."""
-    a, b = (node.step(ops.Abs(), v) for v in pair(node, floating(common(node, "self", "other"))))
-    large, small = node.step(ops.Maximum(), a, b), node.step(ops.Minimum(), a, b)
-    zero, one = (node.literal(n, a.type.dtype) for n in (0, 1))
-    is_flat = node.step(ops.Equal(), small, zero)
-    ratio = node.step(ops.Where(), is_flat, zero, node.step(ops.Divide(), small, large))
-    stretched = node.step(ops.Sqrt(), node.step(ops.Add(), node.step(ops.Multiply(), ratio, ratio), one))
-    return node.result(ops.Multiply(), large, stretched)
+    return hypotenuse(node, *pair(node, floating(common(node, "self", "other"))))
 
 
 def _lerp(node: TorchNode) -> Operand:
