@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from sateen.rpc import wire
-from sateen.rpc.messages import checked, unpacked
+from sateen.rpc.messages import unpacked
 from sateen.rpc.wire import LENGTHS, Channel
 from sateen.runtime import SessionLostError, SessionProtocolError
+from sateen.runtime.framing import require_fields
 
 ONE, TWO = bytes(32), bytes([1]) * 32
 
@@ -169,10 +170,10 @@ def test_headers_are_maps_of_plain_values(data):
 def test_fields_and_their_types_are_stated():
     schema = {"op": str, "count": int, "flag": bool, "number": (int, float)}
     header = {"op": "x", "count": 1, "flag": True, "number": 0.5}
-    assert checked(header, schema, "call") is header
+    require_fields(header, schema, "call")
     for wrong in ({**header, "more": 1}, {"op": "x"}, {**header, "count": True}, {**header, "op": b"x"}):
         with pytest.raises(SessionProtocolError, match="call: expected"):
-            checked(wrong, schema, "call")
+            require_fields(wrong, schema, "call")
 
 
 def test_lengths_are_little_endian():

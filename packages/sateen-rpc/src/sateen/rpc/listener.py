@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import RLock, Semaphore, Thread
@@ -23,7 +24,7 @@ FIRST_SECONDS = 10.0
 """How long a connection may take to say what it wants."""
 
 
-class Listener:
+class Listener(ABC):
     """Listens from its making on; `serve` answers until `close`.
 
     Raises ArgumentError for an address that can't be had, and without keys.
@@ -44,9 +45,9 @@ class Listener:
         self._opened = RLock()  # a signal may close it while its own thread adds a connection
         self.is_closed = False
 
+    @abstractmethod
     def take(self, channel: Channel, key: Key, header: Header) -> None:
         """Answers a connection whose first message is `header`, for as long as it lasts. What it raises is told."""
-        raise NotImplementedError
 
     def serve(self) -> None:
         """Answers until it is closed."""

@@ -8,12 +8,11 @@ from threading import Event, Lock, Thread
 from time import monotonic
 
 from sateen.rpc.keys import Key
-from sateen.rpc.messages import checked
 from sateen.rpc.remote_session import answer_of, connected
 from sateen.rpc.server import Server
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SateenError, SessionProtocolError
-from sateen.runtime.framing import Header
+from sateen.runtime.framing import Header, require_fields
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 30.0
@@ -69,7 +68,9 @@ class Registration:
         try:
             host, port = self._address
             channel.send({"op": "register", "name": self._name, "host": host, "port": port})
-            beat = checked(answer_of(channel), {"beat": (int, float)}, "register")["beat"]
+            answer = answer_of(channel)
+            require_fields(answer, {"beat": (int, float)}, "register")
+            beat = answer["beat"]
             if not 0 < beat <= _LONGEST_BEAT:
                 raise SessionProtocolError(f"expected seconds between beats, found {beat}")
             self._is_known = True
@@ -87,7 +88,7 @@ class Registration:
             channel.close()
 
     def _reserve(self, channel: Channel, header: Header) -> None:
-        checked(header, {"op": str, "token": str, "holder": str}, "reserve")
+        require_fields(header, {"op": str, "token": str, "holder": str}, "reserve")
         done = self._server.reserve(header["token"], header["holder"])
         channel.send({"op": "reserved", "token": header["token"], "done": done})
         self._server.changed.set()

@@ -13,16 +13,14 @@ from time import monotonic
 from sateen.rpc.keys import Key
 from sateen.rpc.limits import SessionLimits
 from sateen.rpc.listener import Listener
-from sateen.rpc.messages import checked
 from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.served_session import ServedSession
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionError, SessionRefusedError
-from sateen.runtime.framing import Header
+from sateen.runtime.framing import Header, require_fields
 
 RESERVED_SECONDS = 10.0
 """How long a session is kept for who was sent to it."""
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +61,11 @@ class Server(Listener):
     def take(self, channel: Channel, key: Key, header: Header) -> None:
         match header.get("op"):
             case "claim":
-                checked(header, {"op": str, "holder": str, "seconds": (int, float), "token": str}, "claim")
+                require_fields(header, {"op": str, "holder": str, "seconds": (int, float), "token": str}, "claim")
                 holder = f"{header['holder'][:100]} (key {key.id.hex()})"
                 self._hold(channel, holder, float(header["seconds"]), header["token"])
             case "attach":
-                checked(header, {"op": str, "session": str}, "attach")
+                require_fields(header, {"op": str, "session": str}, "attach")
                 self._session(header["session"]).start(channel)
             case op:
                 raise SessionRefusedError(f"expected a request to claim or to attach, found {op!r:.80}")
@@ -158,8 +156,3 @@ class Server(Listener):
 def _tell_end(session: ServedSession, channel: Channel) -> None:
     with suppress(SessionError, OSError):  # the client may be gone
         channel.send(session.watch())
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    return host in _LOOPBACK

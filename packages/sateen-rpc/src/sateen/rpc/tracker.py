@@ -16,10 +16,9 @@ from time import monotonic
 
 from sateen.rpc.keys import Key
 from sateen.rpc.listener import Listener
-from sateen.rpc.messages import checked
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionError, SessionRefusedError
-from sateen.runtime.framing import Header
+from sateen.runtime.framing import Header, require_fields
 
 SILENCE_SECONDS = 20.0
 """A device that says nothing for so long is forgotten until it comes back."""
@@ -75,20 +74,20 @@ class Tracker(Listener):
     def take(self, channel: Channel, key: Key, header: Header) -> None:
         match header.get("op"):
             case "register":
-                checked(header, {"op": str, "name": str, "host": str, "port": int}, "register")
+                require_fields(header, {"op": str, "name": str, "host": str, "port": int}, "register")
                 host = header["host"]
                 if host in _ANYWHERE:
                     host = channel.connection.getpeername()[0]
                 self._keep(_Device(header["name"][:100], host, header["port"], channel))
             case "ask":
-                checked(header, _ASK, "ask")
+                require_fields(header, _ASK, "ask")
                 holder = f"{header['holder'][:100]} (key {key.id.hex()})"
                 client = _Client(header["name"], holder, (-header["priority"], next(self._numbers)))
                 if not header["seconds"] >= 0:
                     raise SessionRefusedError(f"expected seconds to wait, found {header['seconds']}")
                 self._serve(client, channel, float(header["seconds"]))
             case "query":
-                checked(header, {"op": str}, "query")
+                require_fields(header, {"op": str}, "query")
                 channel.send(self._told())
             case op:
                 raise SessionRefusedError(f"expected a request to register, to ask or to query, found {op!r:.80}")
@@ -114,12 +113,12 @@ class Tracker(Listener):
             device.heard = monotonic()
             match header.get("op"):
                 case "state":
-                    checked(header, {"op": str, "free": bool, "holders": list}, "state")
+                    require_fields(header, {"op": str, "free": bool, "holders": list}, "state")
                     if header["holders"] != device.holders:
                         device.since = monotonic()
                     device.is_free, device.holders = header["free"], [str(h)[:200] for h in header["holders"][:100]]
                 case "reserved":
-                    checked(header, {"op": str, "token": str, "done": bool}, "reserved")
+                    require_fields(header, {"op": str, "token": str, "done": bool}, "reserved")
                     client = device.asked.pop(header["token"], None)
                     if client is not None and header["done"]:
                         client.granted = {"host": device.host, "port": device.port, "token": header["token"]}
