@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,11 @@ from sateen.runtime import framing
 from sateen.runtime.artifact import Artifact
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import SessionError
 from sateen.runtime.module import Argument, library_content
 from sateen.runtime.ndarray import NDArray
 from sateen.runtime.sessions.held import MOST_FILE_BYTES, ConnectedArray, ConnectedFiles, ConnectedModule
 from sateen.runtime.sessions.networks import ConnectedModel
-from sateen.runtime.sessions.protocol import Connection, Content
+from sateen.runtime.sessions.protocol import Content
 from sateen.runtime.sessions.requests import Requests
 from sateen.runtime.signature import Signature
 
@@ -24,16 +23,9 @@ from sateen.runtime.signature import Signature
 class ConnectedSession(Requests):
     """A session at the other end of a connection."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        place: str,
-        seconds: float,
-        explain: Callable[[str, SessionError | None], SessionError],
-        finish: Callable[[], object],
-    ) -> None:
-        super().__init__(connection, place, seconds, explain, finish)
-        self.files = ConnectedFiles(self)
+    @property
+    def files(self) -> ConnectedFiles:
+        return ConnectedFiles(self)
 
     def info(self) -> Mapping[str, Any]:
         return self.request("info", {"op": "info"})[0]
