@@ -14,7 +14,10 @@ EXTRAS = {
     "sateen-tensor-ir": "[ml-dtypes,opencl]",
     "sateen-frontends": "[peers,pictures]",
 }
-WHEEL_EXTRAS = {"sateen-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
+WHEEL_EXTRAS = {  # whole files of tests are about these; what else a package lacks, its tests skip
+    "sateen-tensor-ir": "[ml-dtypes]",
+    "sateen-frontends": "[rpc]",
+}
 SUITES = sorted(path.parent.name for path in (ROOT / "tests" / "suites").glob("*/make.py"))
 PYTHON = "3.11"
 

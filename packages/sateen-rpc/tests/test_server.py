@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -160,10 +161,10 @@ input()
 
 
 def test_nothing_is_left_of_a_session(connect, server, library):
-    folders = set(Path("/tmp").glob("sateen-session-*"))
+    folders = set(Path(tempfile.gettempdir()).glob("sateen-session-*"))
     with connect() as session:
         session.load(library)
-        (folder,) = set(Path("/tmp").glob("sateen-session-*")) - folders
+        (folder,) = set(Path(tempfile.gettempdir()).glob("sateen-session-*")) - folders
     eventually(lambda: not server.holders() and not folder.exists())
     assert not children_named("sateen.rpc.child")
 
