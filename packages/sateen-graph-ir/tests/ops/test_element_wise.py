@@ -70,6 +70,8 @@ FLOATS = {
     ops.Expm1(): (np.expm1, SIGNED),
     ops.Log1p(): (np.log1p, POSITIVE),
     ops.Log(): (np.log, POSITIVE),
+    ops.Log2(): (np.log2, POSITIVE),
+    ops.Log10(): (np.log10, POSITIVE),
     ops.Erf(): (erf, SIGNED),
     ops.Sin(): (np.sin, SIGNED),
     ops.Cos(): (np.cos, SIGNED),
@@ -182,7 +184,8 @@ def test_types_that_do_not_fit_are_refused(op, dtype, message):
     ("op", "reference"),
     [
         (ops.Erf(), np.vectorize(math.erf)), (ops.Tanh(), np.tanh), (ops.Sinh(), np.sinh), (ops.Exp(), np.exp),
-        (ops.Log(), np.log), (ops.Sin(), np.sin), (ops.Cos(), np.cos), (ops.Tan(), np.tan), (ops.Sigmoid(), sigmoid),
+        (ops.Log(), np.log), (ops.Log2(), np.log2), (ops.Log10(), np.log10),
+        (ops.Sin(), np.sin), (ops.Cos(), np.cos), (ops.Tan(), np.tan), (ops.Sigmoid(), sigmoid),
     ],
 )  # fmt: skip
 def test_networks_of_float64_find_their_functions_in_the_c_library(op, reference):

@@ -374,6 +374,22 @@ class Log(Unary):
 
 
 @dataclass(frozen=True, slots=True)
+class Log2(Unary):
+    """Logarithm to base 2, exact for powers of 2; NaN below 0."""
+
+    def element(self, x: Expr) -> Expr:
+        return te.log2(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Log10(Unary):
+    """Logarithm to base 10, exact for powers of 10; NaN below 0."""
+
+    def element(self, x: Expr) -> Expr:
+        return te.log10(x)
+
+
+@dataclass(frozen=True, slots=True)
 class Expm1(Unary):
     """e^x - 1, accurate near 0."""
 
@@ -558,8 +574,8 @@ class IsInf(Predicate):
 
 OPS = (
     Identity, Cast, Relu, Clip, LeakyRelu, ThresholdedRelu, HardSigmoid, HardSwish, Shrink, Elu, Selu, Celu, Gelu,
-    Sigmoid, Tanh, Softplus, Softsign, Mish, Reciprocal, Sqrt, Abs, Negative, Sign, Floor, Ceil, Round, Trunc, Exp, Log,
-    Expm1, Log1p, Erf, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Not, BitCast, BitwiseNot,
-    IsNaN, IsInf,
+    Sigmoid, Tanh, Softplus, Softsign, Mish, Reciprocal, Sqrt, Abs, Negative, Sign, Floor, Ceil, Round, Trunc, Exp,
+    Log, Log2, Log10, Expm1, Log1p, Erf, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh,
+    Not, BitCast, BitwiseNot, IsNaN, IsInf,
 )  # fmt: skip
 """The operators of this file."""

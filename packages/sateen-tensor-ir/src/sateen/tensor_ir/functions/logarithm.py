@@ -1,4 +1,4 @@
-"""log and pow for float32. The coefficients are derived in docs/design/elementary-functions.md."""
+"""log, log2, log10 and pow for float32. The coefficients are derived in docs/design/elementary-functions.md."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ _EXP2 = (
     1.530915594135215e-05,
     1.3178929071744042e-06,
 )
+_LOG10_2 = 0.3010299956639812
 _ROUNDER = 1.5 * 2.0**52  # adding it rounds to an integer, which the low bits of the sum then hold
 
 
@@ -74,6 +75,37 @@ def _log2(x: Expr) -> Expr:
     square = s * s
     finite = k.astype(FLOAT64) + s * (square * polynomial(square, _LOG2) + _TWICE_LOG2_E)
     return select(x < INFINITY, select(x > 0.0, finite, -INFINITY), x.astype(FLOAT64))
+
+
+def _rounded(wide: Expr, x: Expr) -> Expr:
+    """A logarithm of x ≥ 0 as float32; NaN for other x."""
+    return select(x < 0.0, NAN, wide.astype(FLOAT32))
+
+
+log2 = MathFunction(
+    "log2",
+    "Logarithm to base 2, exact for powers of 2; NaN below 0.",
+    OperandTypes(NumberKind.FLOAT),
+    np.log2,
+    derivative=lambda x: (1.0 / (x * np.log(2.0)),),
+    formulas={FLOAT32: lambda x: _rounded(_log2(x), x)},
+    library="log2",
+    error=0.51,
+    c99=LibraryFunction("log2"),
+    opencl=LibraryFunction("log2"),
+)
+log10 = MathFunction(
+    "log10",
+    "Logarithm to base 10, exact for powers of 10 that float32 has; NaN below 0.",
+    OperandTypes(NumberKind.FLOAT),
+    np.log10,
+    derivative=lambda x: (1.0 / (x * np.log(10.0)),),
+    formulas={FLOAT32: lambda x: _rounded(_log2(x) * _LOG10_2, x)},
+    library="log10",
+    error=0.51,
+    c99=LibraryFunction("log10"),
+    opencl=LibraryFunction("log10"),
+)
 
 
 def _exp2(x: Expr) -> Expr:

@@ -16,14 +16,14 @@ from sateen.tensor_ir.functions.integer import (
     shift_left,
     shift_right,
 )
-from sateen.tensor_ir.functions.logarithm import log, pow  # noqa: A004
+from sateen.tensor_ir.functions.logarithm import log, log2, log10, pow  # noqa: A004
 from sateen.tensor_ir.functions.trigonometric import cos, sin
 
 FUNCTIONS: Mapping[str, MathFunction] = MappingProxyType({
     function.name: function
     for function in (
-        bitwise_and, bitwise_or, bitwise_xor, ceil, cos, erf, exp, fabs, floor, fma, ldexp, log, popcount, pow, round,
-        shift_left, shift_right, sigmoid, sin, sqrt, tanh, trunc,
+        bitwise_and, bitwise_or, bitwise_xor, ceil, cos, erf, exp, fabs, floor, fma, ldexp, log, log2, log10,
+        popcount, pow, round, shift_left, shift_right, sigmoid, sin, sqrt, tanh, trunc,
     )
 })  # fmt: skip
 

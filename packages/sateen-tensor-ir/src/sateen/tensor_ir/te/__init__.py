@@ -8,7 +8,7 @@ from sateen.tensor_ir.functions.exponential import erf, exp, sigmoid, tanh
 from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, bitwise_xor, popcount
 from sateen.tensor_ir.functions.integer import shift_left as left_shift
 from sateen.tensor_ir.functions.integer import shift_right as right_shift
-from sateen.tensor_ir.functions.logarithm import log
+from sateen.tensor_ir.functions.logarithm import log, log2, log10
 from sateen.tensor_ir.functions.logarithm import pow as power
 from sateen.tensor_ir.functions.trigonometric import cos, sin
 from sateen.tensor_ir.ir import choices as _choices
@@ -88,6 +88,8 @@ __all__ = [
     "isnan",
     "left_shift",
     "log",
+    "log2",
+    "log10",
     "max",
     "max_value",
     "maximum",

@@ -6,7 +6,6 @@ Sources: keras/src/ops and keras/src/backend/tensorflow/{numpy,math,nn,core}.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import log
 from typing import Any
 
 import numpy as np
@@ -161,15 +160,6 @@ def _filled(number: float) -> Converter[KerasNode]:
     return convert
 
 
-def _logarithm(base: float) -> Converter[KerasNode]:
-    def convert(node: KerasNode) -> Operand:
-        (data,) = tensors(node, node.raw(0), as_float=True)
-        found = node.step(ops.Log(), data)
-        return node.result(Multiply(), found, node.literal(1 / log(base), data.type.dtype))
-
-    return convert
-
-
 def _is_finite(node: KerasNode) -> Operand:
     data = node.raw(0)
     if not data.type.dtype.is_float:
@@ -246,9 +236,9 @@ ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
     "ops.Less": binary(ops.Less()),
     "ops.LessEqual": binary(ops.LessEqual()),
     "ops.Log": unary(ops.Log()),
-    "ops.Log10": _logarithm(10),
+    "ops.Log10": unary(ops.Log10()),
     "ops.Log1p": unary(ops.Log1p()),
-    "ops.Log2": _logarithm(2),
+    "ops.Log2": unary(ops.Log2()),
     "ops.LogSigmoid": activation("log_sigmoid"),
     "ops.LogicalAnd": logical(ops.And()),
     "ops.LogicalNot": _logical_not,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log, pi
+from math import pi
 
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
@@ -227,9 +227,9 @@ ELEMENT_WISE = {
     "floor": _unary(ops.Floor()),
     "hard_sigmoid": operator(_hard_sigmoid, alpha=0.2, beta=0.5),
     "log": _unary(ops.Log()),
-    "log10": _scaled(ops.Log(), 1 / log(10)),
+    "log10": _unary(ops.Log10()),
     "log1p": _unary(ops.Log1p()),
-    "log2": _scaled(ops.Log(), 1 / log(2)),
+    "log2": _unary(ops.Log2()),
     "logical_not": operator(_logical_not),
     "negative": _unary(ops.Negative()),
     "radians": _scaled(None, pi / 180),

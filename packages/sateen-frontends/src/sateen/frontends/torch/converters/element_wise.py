@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log, pi
+from math import pi
 
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
@@ -60,14 +60,6 @@ def _cast(node: TorchNode) -> Operand:
     if dtype is None or dtype == node.type("self").dtype:
         return node.operand_of(node.argument("self"), "self")
     return node.result(ops.Cast(dtype=dtype), node.tensor("self"))
-
-
-def _scaled_log(base: float) -> Converter:
-    def convert(node: TorchNode) -> Operand:
-        data = node.step(ops.Log(), real(node))
-        return node.result(ops.Multiply(), data, node.literal(1 / log(base), data.type.dtype))
-
-    return convert
 
 
 def _scaled(factor: float) -> Converter:
@@ -215,9 +207,9 @@ ELEMENT_WISE: dict[str, Converter] = {
     "lift_fresh": _identity,
     "lift_fresh_copy": _identity,
     "log": _real(lambda node: ops.Log()),
-    "log10": _scaled_log(10),
+    "log10": _real(lambda node: ops.Log10()),
     "log1p": _real(lambda node: ops.Log1p()),
-    "log2": _scaled_log(2),
+    "log2": _real(lambda node: ops.Log2()),
     "logit": _logit,
     "nan_to_num": _nan_to_num,
     "native_dropout": _native_dropout,
