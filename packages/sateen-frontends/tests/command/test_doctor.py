@@ -30,7 +30,7 @@ def test_this_machine_works_and_is_described(sateen):
 def test_targets_without_a_thread_pool_say_what_they_give(sateen):
     findings = {f["subject"]: f for f in json.loads(sateen("doctor", "--json").out)["findings"]}
     without = [a for a in ARCHITECTURES.values() if not has_host(a.triple)]
-    assert "WebAssembly" in [a.title for a in without]
+    assert "x86 of 32 bits" in [a.title for a in without]
     for subject in map(module._name, without):
         assert (findings[subject]["works"], findings[subject]["remedy"]) == (False, "")
         assert findings[subject]["found"].startswith("object code of kernels; no libraries, whose thread pool is for")
@@ -73,6 +73,14 @@ def test_a_processor_that_this_machine_is_not_is_told_by_its_features(monkeypatc
 def test_another_linux_runs_by_an_emulator(monkeypatch, installed, runs, remedy):
     monkeypatch.setattr(target_support.shutil, "which", lambda program: installed if program == installed else None)
     assert support_of(CORTEX_A72) == TargetSupport("yes", "yes", runs, remedy)
+
+
+@pytest.mark.parametrize(
+    ("installed", "runs", "remedy"), [("node", "by node", ""), ("", "no emulator found", "apt-get install nodejs")]
+)
+def test_webassembly_runs_in_node(monkeypatch, installed, runs, remedy):
+    monkeypatch.setattr(target_support.shutil, "which", lambda program: installed if program == installed else None)
+    assert support_of(TARGET_NAMES["wasm32"]) == TargetSupport("yes", "yes", runs, remedy)
 
 
 def test_a_missing_linker_is_told_with_the_command_that_brings_it(monkeypatch):

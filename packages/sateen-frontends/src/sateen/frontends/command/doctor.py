@@ -23,7 +23,7 @@ from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
 from sateen.runtime.target_names import TARGET_NAMES
 from sateen.tensor_ir import Machine
-from sateen.tensor_ir.host import has_host
+from sateen.tensor_ir.host import has_host, has_pool
 from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System
 
 PACKAGES = (
@@ -38,7 +38,7 @@ PACKAGES = (
 )
 NO_POOL = (
     "object code of kernels; no libraries, whose thread pool is for Linux on "
-    f"{', '.join(a.title for a in ARCHITECTURES.values() if has_host(a.triple))}"
+    f"{', '.join(a.title for a in ARCHITECTURES.values() if has_pool(a.triple))}"
 )
 OPENCL = "pip install pyopencl pocl-binary-distribution"
 

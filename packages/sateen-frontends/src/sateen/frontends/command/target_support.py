@@ -18,7 +18,7 @@ CROSS_LINKER = "pip install ziglang"
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A program that runs code of an architecture on Linux, and the command that installs it on Debian and Ubuntu."""
+    """A program that runs code of an architecture here, and the command that installs it on Debian and Ubuntu."""
 
     programs: tuple[str, ...]
     install: str
@@ -33,8 +33,9 @@ EMULATORS = {
     "aarch64": Emulator(("qemu-aarch64-static", "qemu-aarch64"), _QEMU_USER),
     "arm": Emulator(("qemu-arm-static", "qemu-arm"), _QEMU_USER),
     "riscv64": Emulator(("qemu-riscv64-static", "qemu-riscv64"), _QEMU_USER),
+    "wasm32": Emulator(("node",), "apt-get install nodejs"),
 }
-"""The emulators of libraries for Linux, by architecture."""
+"""The emulators of libraries for Linux, and what runs modules of WebAssembly, by architecture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def computes(module: CompiledModule) -> bool:
 def support_of(name: TargetName) -> TargetSupport:
     """What works here for a named target: a function is compiled and linked, and run if its code is for this machine.
 
-    Emulators are looked for, not tried: they need the C library of their machine, too.
+    Emulators and Node are looked for, not tried: emulators need the C library of their machine, too.
     """
     try:
         module = built_for(name.text)
@@ -80,7 +81,8 @@ def support_of(name: TargetName) -> TargetSupport:
     except LinkError:
         return TargetSupport("yes", "no linker found", "", CROSS_LINKER)
     target, host = with_features(module.target), Target.host()
-    if System.of(target.triple) is not System.of(host.triple):
+    system = System.of(target.triple)
+    if system not in (System.of(host.triple), System.WEBASSEMBLY):
         return TargetSupport("yes", "yes", "no")
     if target.architecture == host.architecture:
         if missing := host.missing_features(target):

@@ -9,6 +9,7 @@ from sateen.graph_ir.memory import allow_overwriting, hoist_scratch
 from sateen.graph_ir.ops import Fused
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.ir import Function
+from sateen.tensor_ir.lowering import serialize_loops
 from sateen.topi.methods import Method
 from sateen.topi.operators import Operator
 from sateen.topi.schedules import Computation
@@ -44,6 +45,8 @@ def lower_kernel(node: Node, name: str, machine: Machine) -> LoweredGroup:
     overwritable: tuple[int, ...] = ()
     if all(tensor.op.body for tensor in outputs):
         function, overwritable = allow_overwriting(function)
+    if machine.cores == 1:
+        function = serialize_loops(function)
     function, scratch = hoist_scratch(function)
     return LoweredGroup(function, scratch, overwritable)
 

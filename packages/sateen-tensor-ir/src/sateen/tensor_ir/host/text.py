@@ -6,26 +6,37 @@ from functools import cache
 from importlib.resources import files
 
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System, architecture_named
+from sateen.tensor_ir.targets import ARCHITECTURES, System, architecture_named
+
+_SERIAL = "serial"
+_WITHOUT_THREADS = frozenset({System.WEBASSEMBLY, System.NONE})
 
 
-def has_host(triple: str) -> bool:
-    """Whether there is a default host for a triple: for some architectures, on Linux."""
+def has_pool(triple: str) -> bool:
+    """Whether the default host of a triple is a thread pool: for some architectures, on Linux."""
     return architecture_named(triple).host is not None and System.of(triple) is System.LINUX
 
 
+def has_host(triple: str) -> bool:
+    """Whether there is a default host for a triple: a thread pool, or the serial host where there are no threads."""
+    return has_pool(triple) or System.of(triple) in _WITHOUT_THREADS
+
+
 def host_text(triple: str) -> str:
-    """LLVM text that defines `sateen_abi_version`, `sateen_default_host` and `sateen_pool_stop`, the rest internal.
+    """LLVM text that defines `sateen_abi_version` and `sateen_default_host`, with a pool `sateen_pool_stop` too, the
+    rest internal.
 
     Loaders run `sateen_pool_stop` as a destructor; a JIT, which maps code in another way, calls it before unmapping.
-    Raises CodegenError for a triple without one.
+    Raises CodegenError for a triple without a host.
     """
+    if has_pool(triple):
+        return _text_of(architecture_named(triple).name)
     if not has_host(triple):
         known = [a.name for a in ARCHITECTURES.values() if a.host is not None]
         raise CodegenError(f"the thread pool is for {', '.join(known)} on Linux, not for {triple!r}")
-    return _text_of(architecture_named(triple))
+    return _text_of(_SERIAL)
 
 
 @cache
-def _text_of(architecture: Architecture) -> str:
-    return files("sateen.tensor_ir.host").joinpath(f"{architecture.name}.ll").read_text(encoding="utf-8")
+def _text_of(name: str) -> str:
+    return files("sateen.tensor_ir.host").joinpath(f"{name}.ll").read_text(encoding="utf-8")

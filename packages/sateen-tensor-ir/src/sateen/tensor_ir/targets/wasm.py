@@ -1,4 +1,4 @@
-"""WebAssembly with vectors of 16 bytes: object code of kernels; our writer of modules links."""
+"""WebAssembly with vectors of 16 bytes: our writer of modules links, and nothing runs beside the caller."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ WASM32 = Architecture(
     title="WebAssembly",
     triple="wasm32-unknown-unknown",
     abi=POINTERS_OF_32_BITS,
-    vectors=(Vectors(16, 16),),
-    levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
+    vectors=(Vectors(16, 16, "simd128"), Vectors(16, 16)),
+    levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW, cores=1),),
     half_feature="fp16",
     relocation_model="static",
 )
