@@ -26,6 +26,8 @@ from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, Seq, Store
 from sateen.tensor_ir.ir.types import INDEX
+from sateen.tensor_ir.lowering.index_width import shorten_host_indices
+from sateen.tensor_ir.lowering.split_tasks import split_tasks
 from sateen.tensor_ir.lowering.storage import STACK_BYTES
 from sateen.tensor_ir.targets import architecture_named
 
@@ -260,7 +262,7 @@ def test_a_failure_gives_back_what_was_taken(writer):
 
 def test_the_public_function_checks_before_it_calls_the_kernel():
     function = parse_function("function f[n](A: float32[n], B: out float32[n])\n  B[0] = A[0]")
-    lines = public_function(function, architecture_named(TRIPLE)).splitlines()
+    lines = public_function(split_tasks(function), architecture_named(TRIPLE)).splitlines()
     assert lines[0] == "define signext i32 @f(ptr %host, ptr %args, i32 %n) #0 {"
     returned = [int(line.split()[-1]) for line in lines if line.startswith("  ret i32 ") and "%" not in line]
     kinds = [Status(status & 255) for status in returned]
@@ -270,11 +272,22 @@ def test_the_public_function_checks_before_it_calls_the_kernel():
     assert all(i < call for i, line in enumerate(lines) if ", !prof !0" in line)
 
 
+def test_the_public_function_refuses_an_extent_that_its_indices_do_not_hold():
+    program = split_tasks(parse_function("function f[n](A: float32[n, 3], B: out float32[n])\n  B[0] = A[0, 0]"))
+    whole = public_function(program, architecture_named(TRIPLE))
+    short = public_function(shorten_host_indices(program, 32), architecture_named(TRIPLE))
+    assert "i64 %v26)" in whole
+    assert ", 178956970" not in whole
+    refused = short.splitlines().index("  %v29 = icmp sle i64 %v26, 178956970")
+    assert int(short.splitlines()[refused + 3].split()[-1]) == Status.SHAPE.at(0, 0)
+    assert "trunc i64 %v26 to i32" in short
+
+
 def test_an_extent_that_no_argument_gives_is_refused():
     n = Var("n", INDEX)
     function = Function("f", (Buffer("A", (n + 1,), FLOAT32),), frozenset(), Seq(()))
     with pytest.raises(CodegenError, match="f: no argument's shape gives the extent 'n'"):
-        public_function(function, architecture_named(TRIPLE))
+        public_function(split_tasks(function), architecture_named(TRIPLE))
 
 
 # Windows.
@@ -326,7 +339,7 @@ def test_a_vector_of_the_loop_around_is_no_value_of_a_task(writer, environment):
 
 
 def test_the_thunk_unpacks_the_closure():
-    assert thunk("f.task0", [LlvmValue("%c0", "i64"), LlvmValue("%c1", "ptr")], None).splitlines() == [
+    assert thunk("f.task0", [LlvmValue("%c0", "i64"), LlvmValue("%c1", "ptr")], "i64", None).splitlines() == [
         "define internal signext i32 @f.task0(ptr %closure, i64 %begin, i64 %end) #0 {",
         "  %host = load ptr, ptr %closure",
         "  %p0 = getelementptr i64, ptr %closure, i64 1",
@@ -336,4 +349,12 @@ def test_the_thunk_unpacks_the_closure():
         "  %result = call i32 @f.task0.body(ptr %host, i64 %c0, ptr %c1, i64 %begin, i64 %end)",
         "  ret i32 %result",
         "}",
+    ]
+
+
+def test_the_thunk_shortens_its_range_where_the_body_has_short_indices():
+    assert thunk("f.task0", [LlvmValue("%c0", "i32")], "i32", None).splitlines()[4:-2] == [
+        "  %first = trunc i64 %begin to i32",
+        "  %last = trunc i64 %end to i32",
+        "  %result = call i32 @f.task0.body(ptr %host, i32 %c0, i32 %first, i32 %last)",
     ]

@@ -22,8 +22,9 @@ from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.lowering.index_width import shorten_host_indices
 from sateen.tensor_ir.lowering.pipelines import LLVM, Calls
-from sateen.tensor_ir.targets import assumed_features, features_of
+from sateen.tensor_ir.targets import architecture_of, assumed_features, features_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def generate(
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     calls = Calls(rules, rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target)))
-    programs = [LLVM.run(function, calls) for function in functions]
+    bits = 8 * architecture_of(target).abi.pointer_bytes
+    programs = [shorten_host_indices(LLVM.run(function, calls), bits) for function in functions]
     return emit_module(programs, target.triple, internal=internal, features=features_of(target))
 
 

@@ -1,13 +1,14 @@
-"""The buffers that a node itself reads and writes, without those of the nodes beneath it."""
+"""The buffers that a node itself reads and writes, without those of the nodes beneath it; the devices of a function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from sateen.runtime.device import Device
 from sateen.tensor_ir.ir.buffer import Buffer, Load
-from sateen.tensor_ir.ir.device_work import Copy, Launch
-from sateen.tensor_ir.ir.stmt import Intrinsic, Invoke, Store, Timestamp
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
+from sateen.tensor_ir.ir.stmt import Allocate, Function, Intrinsic, Invoke, Store, Timestamp
 from sateen.tensor_ir.ir.visit import Node, walk
 
 Rules = Mapping[type[Node], Callable[[Any], tuple[Buffer, ...]]]
@@ -62,3 +63,11 @@ def _all(rules: Rules, nodes: Iterable[Node]) -> set[Buffer]:
             if rule is not None:
                 found.update(rule(n))
     return found
+
+
+def devices_of(function: Function) -> tuple[Device, ...]:
+    """The devices, other than the host, that a function has memory of or gives work to."""
+    buffers = [*function.parameters, *(n.buffer for n in walk(function.body) if isinstance(n, Allocate))]
+    queues = (n.queue.device for n in walk(function.body) if isinstance(n, (Launch, Copy, Wait)))
+    found = dict.fromkeys((*(b.on_device for b in buffers), *queues))
+    return tuple(d for d in found if d is not None)

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
-from sateen.tensor_ir.arith import Analyzer, Linear
+from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import devices_of
 from sateen.tensor_ir.ir.buffer import Load
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir.expr import Const, Expr, Var
 from sateen.tensor_ir.ir.kernel import Kernel
-from sateen.tensor_ir.ir.stmt import THREAD_TAGS, For, If, Intrinsic, Let, Prefetch, Stmt, Store, lets
+from sateen.tensor_ir.ir.stmt import (
+    THREAD_TAGS,
+    Allocate,
+    For,
+    Function,
+    If,
+    Intrinsic,
+    Let,
+    Prefetch,
+    Stmt,
+    Store,
+    lets,
+)
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, walk
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
+from sateen.tensor_ir.lowering.split_tasks import HostProgram
 
 
 def shorten_indices(program: DeviceProgram, bits: int) -> DeviceProgram:
@@ -20,6 +35,34 @@ def shorten_indices(program: DeviceProgram, bits: int) -> DeviceProgram:
     bits."""
     kernels = tuple(replace(k, index_bits=bits) if _kernel_fits(k, bits) else k for k in program.kernels)
     return replace(program, kernels=kernels)
+
+
+def shorten_host_indices(program: HostProgram, bits: int) -> HostProgram:
+    """Let a function whose indices are known to fit into `bits` signed bits compute them in that width, another one in
+    64 bits.
+
+    A machine whose pointers have `bits` has no array of 2^(bits - 1) bytes. So a symbolic extent counts as one that
+    keeps the arrays with it below that; the function refuses a greater one.
+    """
+    if bits >= program.index_bits or devices_of(program.function):
+        return program
+    analyzer, greatest = Analyzer(), _greatest(program.function, (1 << (bits - 1)) - 1)
+    for var, most in greatest.items():
+        analyzer.bind_form(var, constant(0), constant(most))
+    if not indices_fit(program.function.body, analyzer, bits):
+        return program
+    return replace(program, index_bits=bits, greatest=greatest)
+
+
+def _greatest(function: Function, most_bytes: int) -> dict[Var, int]:
+    """The greatest value of each symbolic extent at which no parameter takes more bytes, others being 1."""
+    greatest: dict[Var, int] = {}
+    for b in function.parameters:
+        step = b.dtype.bytes * prod(int(e.value) for e in b.shape if isinstance(e, Const) and e.value)
+        for extent in b.shape:
+            if isinstance(extent, Var):
+                greatest[extent] = min(greatest.get(extent, most_bytes), most_bytes // step)
+    return greatest
 
 
 def _kernel_fits(kernel: Kernel, bits: int) -> bool:
@@ -32,7 +75,8 @@ def _kernel_fits(kernel: Kernel, bits: int) -> bool:
 
 def indices_fit(statement: Stmt, analyzer: Analyzer, bits: int) -> bool:
     """Whether all index values of a statement are known to fit into `bits` signed bits: all expressions of type index,
-    the ends of loops, and the offsets of elements with their partial sums.
+    the differences of those that are compared, the ends of loops, the sizes of storage, and the offsets of elements
+    with their partial sums.
 
     `analyzer` has the ranges of the variables that the statement doesn't bind; if a range is missing, the answer is no.
     """
@@ -51,6 +95,8 @@ class _Widths:
             return False
         accesses = (s,) if isinstance(s, (Store, Prefetch)) else s.regions if isinstance(s, Intrinsic) else ()
         if not all(self._expression(access.buffer.offset(access.indices)) for access in accesses):
+            return False
+        if isinstance(s, Allocate) and not self._expression(s.buffer.span_bytes()):
             return False
         inner = [child for child in children(s) if isinstance(child, Stmt)]
         match s:
@@ -77,6 +123,9 @@ class _Widths:
         for node in walk(e):
             assert isinstance(node, Expr)
             if node.dtype == INDEX and not self._form(self.analyzer.form(node)):
+                return False
+            difference = self.analyzer.slack(node)
+            if difference is not None and not self._form(difference):
                 return False
             if isinstance(node, Load) and not self._expression(node.buffer.offset(node.indices)):
                 return False

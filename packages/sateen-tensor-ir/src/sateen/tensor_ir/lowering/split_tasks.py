@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
+from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
     Barrier,
@@ -56,10 +57,16 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostProgram:
-    """A function, and the task of each of its parallel loops."""
+    """A function, and the task of each of its parallel loops.
+
+    Indices are computed in `index_bits`, which suffice for all of them where no symbolic extent exceeds its number in
+    `greatest`; the function checks that.
+    """
 
     function: Function
     tasks: Mapping[For, Task]
+    index_bits: int = 64
+    greatest: Mapping[Var, int] = field(default_factory=dict)
 
 
 def split_tasks(function: Function) -> HostProgram:

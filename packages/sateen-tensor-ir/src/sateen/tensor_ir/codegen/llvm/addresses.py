@@ -98,7 +98,7 @@ class Addresses:
                 total = self.writer.product(*group[0])
                 for value, coefficient in group[1:]:
                     total = self.writer.sum(total, self.writer.product(value, coefficient))
-                address = self.writer.emit_at(scope, f"getelementptr {kind}, ptr {text}, i64 {total.text}", "ptr")
+                address = self.writer.emit_at(scope, f"getelementptr {kind}, ptr {text}, {total.typed}", "ptr")
                 if scope < len(self.writer.scopes) - 1:
                     address = self.writer.emit_at(scope, f"freeze ptr {address.text}", "ptr")
                 cache[key] = address.text

@@ -7,7 +7,7 @@ Status codes are those of docs/design/abi.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sateen.runtime.abi import ABI_VERSION, Status
@@ -19,6 +19,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lowering.split_tasks import HostProgram
 from sateen.tensor_ir.targets import AbiLayout, Architecture, FloatMode
 
 
@@ -54,13 +55,13 @@ class _Writer:
         ]
 
 
-def public_function(function: Function, architecture: Architecture) -> str:
+def public_function(program: HostProgram, architecture: Architecture) -> str:
     """LLVM text of `int32_t NAME(const sateen_host*, DLTensor* const*, int32_t)`.
 
     Raises CodegenError for an extent that is not simple arithmetic, a symbol that no argument gives, and denormals to
     flush if the architecture has no mode for that.
     """
-    mode = architecture.float_mode
+    function, mode = program.function, architecture.float_mode
     if function.denormals == "flush" and (mode is None or mode.flush is None):
         raise CodegenError(
             f"{function.name}: expected denormals to be kept, found denormals flush, which code for x86-64 and "
@@ -79,7 +80,7 @@ def public_function(function: Function, architecture: Architecture) -> str:
     tensors, places = [], []
     for i, b in enumerate(function.parameters):
         tensors.append(_check_type(w, i, b, devices.get(b.on_device) if b.on_device else None))
-        pending += _bind_symbols(w, i, b, tensors[-1], symbols)
+        pending += _bind_symbols(w, i, b, tensors[-1], symbols, program.greatest)
     for i, d, extent, found in pending:
         w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE.at(i, d))
     for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
@@ -87,7 +88,7 @@ def public_function(function: Function, architecture: Architecture) -> str:
         places.append(_check_data(w, i, b, tensor, symbols))
     _check_overlaps(w, function, places)
     given = (operand for p in places for operand in p.operands)
-    arguments = ", ".join(["ptr %h", *given, *(f"i64 {symbols[v]}" for v in scalars)])
+    arguments = ", ".join(["ptr %h", *given, *(_index(w, symbols[v], program.index_bits) for v in scalars)])
     storage, enter, leave = _mode(function, mode)
     return _FUNCTION.format(
         name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
@@ -165,7 +166,9 @@ def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
     return tensor
 
 
-def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> list[_Extent]:
+def _bind_symbols(
+    w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str], greatest: Mapping[Var, int]
+) -> list[_Extent]:
     """Bind symbols that stand alone as extents of an argument for the first time; returns the other extents."""
     shape = w.field(tensor, w.layout.shape, "ptr") if b.shape else ""
     if shape:
@@ -176,6 +179,8 @@ def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var,
         if isinstance(extent, Var) and extent not in symbols:
             symbols[extent] = found
             w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.SHAPE.at(i, d))
+            if extent in greatest:
+                w.require(w.emit(f"icmp sle i64 {found}, {greatest[extent]}"), Status.SHAPE.at(i, d))
         else:
             others.append((i, d, extent, found))
     return others
@@ -324,6 +329,11 @@ _OTHER_OWNER = """\
   %apart = or i1 %there, %nothing"""
 """Objects of memory are apart from each other."""
 _ONE_OWNER = "  %apart = or i1 %either, %nothing"
+
+
+def _index(w: _Writer, operand: str, bits: int) -> str:
+    """An i64 operand as an index of a kernel, with its type."""
+    return f"i64 {operand}" if bits == 64 else f"i{bits} {w.emit(f'trunc i64 {operand} to i{bits}')}"
 
 
 _WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}

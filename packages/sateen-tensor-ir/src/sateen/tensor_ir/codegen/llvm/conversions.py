@@ -56,7 +56,7 @@ class Conversions:
 
     def cast(self, value: LlvmValue, source: DType, target: DType) -> LlvmValue:
         """A value of type `source` as one of type `target`."""
-        kind = scalar_type(target)
+        kind = self.writer.value_type(target)
         if target.is_float and target.bits == 16:
             wide = self._to_float(value, source, "float")
             return self.widen(self.narrow(wide, target), target)

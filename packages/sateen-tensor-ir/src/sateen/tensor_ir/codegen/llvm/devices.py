@@ -17,9 +17,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr
-from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.types import INDEX
-from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.targets import AbiLayout
 
 ALLOC, FREE, COPY, LAUNCH, WAIT, SYNC = range(1, 7)
@@ -28,14 +26,6 @@ ALLOC, FREE, COPY, LAUNCH, WAIT, SYNC = range(1, 7)
 _PLACE = "%sateen.place = type { ptr, i64, i64 }"
 """`sateen_place`, its device as one integer."""
 _LAUNCH = "%sateen.launch = type { ptr, [3 x i64], [3 x i64], ptr, ptr, i32, i32, i32 }"
-
-
-def devices_of(function: Function) -> tuple[Device, ...]:
-    """The devices, other than the host, that a function has memory of or gives work to."""
-    buffers = [*function.parameters, *(n.buffer for n in walk(function.body) if isinstance(n, Allocate))]
-    queues = (n.queue.device for n in walk(function.body) if isinstance(n, (Launch, Copy, Wait)))
-    found = dict.fromkeys((*(b.on_device for b in buffers), *queues))
-    return tuple(d for d in found if d is not None)
 
 
 class Devices:

@@ -11,7 +11,7 @@ from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.memory import Memory
 from sateen.tensor_ir.codegen.llvm.registers import Registers
-from sateen.tensor_ir.codegen.llvm.values import LlvmValue, like, literal, scalar_type, undefined_value, vector_literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, like, literal, undefined_value, vector_literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
@@ -80,12 +80,12 @@ class Expressions:
     # Leaves.
 
     def _const(self, e: ex.Const) -> LlvmValue:
-        return literal(e.value, scalar_type(e.dtype))
+        return literal(e.value, self.writer.value_type(e.dtype))
 
     def _var(self, e: Var) -> LlvmValue:
         if e is self.environment.lane:
-            lanes = ", ".join(f"i64 {i}" for i in range(self.environment.width))
-            return LlvmValue(f"<{lanes}>", "i64", self.environment.width)
+            lanes = ", ".join(f"{self.writer.index} {i}" for i in range(self.environment.width))
+            return LlvmValue(f"<{lanes}>", self.writer.index, self.environment.width)
         value = self.environment.variables.get(e)
         if value is None:
             value = self.environment.variables[e] = self.outside.variable(e)
@@ -281,14 +281,15 @@ class Expressions:
             return vector_literal([literal(constant + stride * i >= 0, "i1") for i in range(self.environment.width)])
         if abs(stride) != 1:
             return None
-        total: LlvmValue = literal(constant if stride == -1 else -constant, "i64")
+        index = self.writer.index
+        total: LlvmValue = literal(constant if stride == -1 else -constant, index)
         for value, coefficient in terms:
             total = self.writer.sum(self.writer.product(value, coefficient if stride == -1 else -coefficient), total)
-        bottom = self.writer.emit(self.writer.intrinsic("smax", "i64", total, literal(-1, "i64")), "i64")
+        bottom = self.writer.emit(self.writer.intrinsic("smax", index, total, literal(-1, index)), index)
         limit = self.writer.emit(
-            self.writer.intrinsic("smin", "i64", bottom, literal(self.environment.width, "i64")), "i64"
+            self.writer.intrinsic("smin", index, bottom, literal(self.environment.width, index)), index
         )
-        narrow = self.writer.splat(self.writer.emit(f"trunc i64 {limit.text} to i32", "i32"), self.environment.width)
+        narrow = self.writer.splat(self.writer.resized(limit, "i32"), self.environment.width)
         numbers = f"<{', '.join(f'i32 {i}' for i in range(self.environment.width))}>"
         return self.writer.emit(
             f"icmp {'sle' if stride == -1 else 'sge'} <{self.environment.width} x i32> {numbers}, {narrow.text}",

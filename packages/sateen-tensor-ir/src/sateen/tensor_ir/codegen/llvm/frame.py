@@ -51,7 +51,7 @@ class Frame:
     def take(self, size: LlvmValue) -> LlvmValue:
         """Memory from the host, of a size known only at run time; `give_back` ends its use."""
         abi = self.writer.module.architecture.abi
-        memory = self.host_call(abi.alloc, "ptr", f"i64 {size.text}, i64 64")
+        memory = self.host_call(abi.alloc, "ptr", f"{self.writer.resized(size, 'i64').typed}, i64 64")
         self.hold(memory, lambda: self.host_call(abi.free, "void", f"ptr {memory.text}"))
         return memory
 

@@ -11,7 +11,6 @@ from sateen.runtime.signature import Metadata
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer, constant
 from sateen.tensor_ir.codegen.llvm.checks import public_function
-from sateen.tensor_ir.codegen.llvm.devices import devices_of
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Nothing
 from sateen.tensor_ir.codegen.llvm.frame import Frame
@@ -23,6 +22,7 @@ from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.codegen.signature import symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
 from sateen.tensor_ir.host import host_text
+from sateen.tensor_ir.ir.access import devices_of
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.visit import walk
@@ -56,7 +56,7 @@ def emit_module(
     for program in programs:
         text.append(_kernel(module, program))
         if not internal:
-            text.append(public_function(program.function, architecture))
+            text.append(public_function(program, architecture))
     constants = [_constant(b, name) for b, name in module.constants.items()]
     modes = architecture.float_mode.declarations if architecture.float_mode else ()
     constants += [_string(name.removeprefix("@"), text, "private") for text, name in module.texts.items()]
@@ -104,7 +104,8 @@ def companion_text(triple: str, metadata: Metadata) -> str:
 
 def _kernel(module: ModuleState, program: HostProgram) -> str:
     function = program.function
-    writer, environment = FunctionWriter(module, function.name), Environment(Analyzer())
+    index = f"i{program.index_bits}"
+    writer, environment = FunctionWriter(module, function.name, index), Environment(Analyzer())
     frame = Frame(writer)
     statements = Statements(writer, environment, Nothing(), frame, program)
     parameters = ["ptr %host"]
@@ -120,9 +121,9 @@ def _kernel(module: ModuleState, program: HostProgram) -> str:
             continue
         parameters.append(f"ptr {alias}{access}align {b.alignment} %a{i}")
     for i, v in enumerate(symbols_of(function)):
-        environment.variables[v] = LlvmValue(f"%n{i}", "i64")
+        environment.variables[v] = LlvmValue(f"%n{i}", index)
         environment.analyzer.bind_form(v, constant(0), None)
-        parameters.append(f"i64 %n{i}")
+        parameters.append(f"{index} %n{i}")
     statements.devices.find(devices_of(function))
     statements.statement(function.body)
     return frame.define(f"{function.name}.kernel", ", ".join(parameters), "hidden")

@@ -82,7 +82,7 @@ class Statements:
         start, extent = self._constant(s, s.start, "start"), self._constant(s, s.extent, "extent")
         self.environment.unrolled[s.var] = range(start, start + extent)
         for i in self.environment.unrolled[s.var]:
-            self.environment.variables[s.var] = literal(i, "i64")
+            self.environment.variables[s.var] = literal(i, self.writer.index)
             self.statement(s.body)
         del self.environment.variables[s.var], self.environment.unrolled[s.var]
 
@@ -131,7 +131,7 @@ class Statements:
 
     def _counted_loop(self, var: Var, start: LlvmValue, stop: LlvmValue, body: Stmt, certain: bool) -> None:
         """A loop tested at its end, with a test before it unless at least one iteration is certain."""
-        loop, done = self.writer.label("loop"), self.writer.label("done")
+        index, loop, done = self.writer.index, self.writer.label("loop"), self.writer.label("done")
         self._forget_stored(body)
         before_loop = self.writer.open_scope().before
         entry = entry_of_loop = self.writer.block
@@ -147,16 +147,17 @@ class Statements:
         counter_line: Lines = []
         self.writer.lines.append(counter_line)
         before = self.registers.open_loop(all_written(body))
-        self.environment.variables[var] = LlvmValue(counter, "i64")
+        self.environment.variables[var] = LlvmValue(counter, index)
         self.statement(body)
         self.expressions.memo.clear()
         del self.environment.variables[var]
-        following = self.writer.emit(f"add nsw i64 {counter}, 1", "i64")
-        more = self.writer.emit(f"icmp slt i64 {following.text}, {stop.text}", "i1")
+        following = self.writer.emit(f"add nsw {index} {counter}, 1", index)
+        more = self.writer.emit(f"icmp slt {following.typed}, {stop.text}", "i1")
         finals = self.registers.loop_finals()
         latch = self.writer.block
         self.writer.branch_if(more, loop, done)
-        counter_line.append(f"  {counter} = phi i64 [ {start.text}, %{entry_of_loop} ], [ {following.text}, %{latch} ]")
+        arms = f"[ {start.text}, %{entry_of_loop} ], [ {following.text}, %{latch} ]"
+        counter_line.append(f"  {counter} = phi {index} {arms}")
         self.registers.close_loop(finals, entry_of_loop, latch)
         self.writer.close_scope()
         self.writer.start_block(done)
@@ -329,7 +330,7 @@ class Statements:
         for buffer, offset in s.arguments:
             base, step = self.addresses.base_pointer(buffer).text, self.expressions.value(offset)
             if step.literal != 0:
-                base = self.writer.emit(f"getelementptr i8, ptr {base}, i64 {step.text}", "ptr").text
+                base = self.writer.emit(f"getelementptr i8, ptr {base}, {step.typed}", "ptr").text
             operands.append(f"ptr {base}")
         types = ", ".join("ptr" for _ in operands)
         self.writer.module.declarations[f"declare i32 @{s.callee}.kernel({types})"] = None
@@ -385,26 +386,28 @@ class Statements:
         if mode:
             last = self.writer.emit(f"getelementptr i64, ptr {closure}, i64 {count - 1}", "ptr")
             self.writer.lines += mode.save(last.text)
+        iterations = self.writer.resized(extent, "i64")
         parallel_for = self.writer.module.architecture.abi.parallel_for
-        status = self.frame.host_call(parallel_for, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
+        status = self.frame.host_call(parallel_for, "i32", f"ptr @{name}, ptr {closure}, {iterations.typed}")
         if captures.frame.can_fail:
             self.frame.stop_on(status)
 
     def _task(self, name: str, task: Task, start: LlvmValue) -> tuple[Captures, str]:
         """The captures of a task, and its text: a thunk that unpacks the closure, and the body with restrict
         pointers."""
-        writer = FunctionWriter(self.writer.module, name)
+        index = self.writer.index
+        writer = FunctionWriter(self.writer.module, name, index)
         captures = Captures(self.expressions, self.frame.noalias, Frame(writer))
         first = captures.capture(start)
         own = Statements(writer, Environment(self.environment.analyzer), captures, captures.frame, self.program)
         var = writer.fresh("i")
         writer.depth[var] = len(writer.scopes)
-        begin, end = LlvmValue("%begin", "i64"), LlvmValue("%end", "i64")
+        begin, end = LlvmValue("%begin", index), LlvmValue("%end", index)
         own.chunk = task.loop, writer.sum(first, begin), writer.sum(first, end)
         own.statement(task.invariants.around(task.loop))
-        parameters = ", ".join(["ptr %host", *captures.parameters(), "i64 %begin", "i64 %end"])
+        parameters = ", ".join(["ptr %host", *captures.parameters(), begin.typed, end.typed])
         text = captures.frame.define(f"{name}.body", parameters, "internal")
-        return captures, text + thunk(name, captures.values, self.writer.module.architecture.float_mode)
+        return captures, text + thunk(name, captures.values, index, self.writer.module.architecture.float_mode)
 
 
 _LOOPS: dict[LoopKind, Callable[[Any, For], None]] = {

@@ -61,8 +61,8 @@ class Captures:
         return [f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in alone else v.typed for v in self.values]
 
 
-def thunk(name: str, values: Sequence[LlvmValue], mode: FloatMode | None) -> str:
-    """The function that a thread runs: it unpacks the closure and calls the body.
+def thunk(name: str, values: Sequence[LlvmValue], index: str, mode: FloatMode | None) -> str:
+    """The function that a thread runs: it unpacks the closure and calls the body, whose indices have the type `index`.
 
     On every thread the body runs in the caller's floating-point mode, which is at the end of the closure.
     """
@@ -73,7 +73,11 @@ def thunk(name: str, values: Sequence[LlvmValue], mode: FloatMode | None) -> str
     for i, v in enumerate(values):
         lines.append(f"  %p{i} = getelementptr i64, ptr %closure, i64 {i + 1}")
         lines.append(f"  {v.text} = load {v.kind}, ptr %p{i}")
-    arguments = ", ".join(["ptr %host", *(v.typed for v in values), "i64 %begin", "i64 %end"])
+    bounds = ["i64 %begin", "i64 %end"]
+    if index != "i64":
+        bounds = [f"{index} %first", f"{index} %last"]
+        lines += [f"  %first = trunc i64 %begin to {index}", f"  %last = trunc i64 %end to {index}"]
+    arguments = ", ".join(["ptr %host", *(v.typed for v in values), *bounds])
     call = f"  %result = call i32 @{name}.body({arguments})"
     if mode is None:
         lines.append(call)

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir.codegen.llvm.module_state import ModuleState
-from sateen.tensor_ir.codegen.llvm.values import LlvmValue, intrinsic_suffix, literal, splat_literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, intrinsic_suffix, literal, scalar_type, splat_literal
+from sateen.tensor_ir.ir.types import INDEX
 
 Lines = list[Any]
 """Lines of text, and nested Lines."""
@@ -42,9 +44,11 @@ class ScopeFrame:
 class FunctionWriter:
     """Lines, names and scopes of the function that is being written."""
 
-    def __init__(self, module: ModuleState, name: str) -> None:
+    def __init__(self, module: ModuleState, name: str, index: str = "i64") -> None:
         self.module = module
         self.name = name
+        self.index = index
+        """The type in which the function computes indices."""
         self.entry: Lines = []
         self.lines: Lines = []
         self.scopes: list[ScopeFrame] = [ScopeFrame(self.entry)]
@@ -127,7 +131,22 @@ class FunctionWriter:
         """The scope in which a value was defined."""
         return self.depth.get(value.text, 0)
 
-    # Small arithmetic on i64, folded where operands are literals.
+    # Types.
+
+    def value_type(self, dtype: DType) -> str:
+        """The LLVM type of a value in registers."""
+        return self.index if dtype == INDEX else scalar_type(dtype)
+
+    def resized(self, value: LlvmValue, kind: str) -> LlvmValue:
+        """A scalar integer as one of another width, which holds it."""
+        if value.literal is not None:
+            return literal(value.literal, kind)
+        if value.kind == kind:
+            return value
+        word = "trunc" if int(kind[1:]) < int(value.kind[1:]) else "sext"
+        return self.emit(f"{word} {value.typed} to {kind}", kind)
+
+    # Small arithmetic on indices, folded where operands are literals.
 
     def splat(self, value: LlvmValue, lanes: int) -> LlvmValue:
         """The value in every lane; a vector of that width stays as it is."""
@@ -151,28 +170,28 @@ class FunctionWriter:
         return self.emit(f"shufflevector {first.typed}, {first.type} poison, {picks}", value.kind, lanes)
 
     def product(self, value: LlvmValue, factor: int) -> LlvmValue:
-        """value · factor as i64, written where `value` is defined."""
+        """value · factor as an index, written where `value` is defined."""
         if value.literal is not None:
-            return literal(int(value.literal) * factor, "i64")
+            return literal(int(value.literal) * factor, self.index)
         if factor == 1:
             return value
         scope = self.depth_of(value)
         cache = self.scopes[min(scope, len(self.scopes) - 1)].products
         key = (value.text, factor)
         if key not in cache:
-            cache[key] = self.emit_at(scope, f"mul i64 {value.text}, {factor}", "i64")
+            cache[key] = self.emit_at(scope, f"mul {self.index} {value.text}, {factor}", self.index)
         return cache[key]
 
     def sum(self, a: LlvmValue, b: LlvmValue) -> LlvmValue:
-        """a + b as i64, written where both are defined."""
+        """a + b as an index, written where both are defined."""
         if a.literal is not None and b.literal is not None:
-            return literal(int(a.literal) + int(b.literal), "i64")
+            return literal(int(a.literal) + int(b.literal), self.index)
         if b.literal == 0:
             return a
         if a.literal == 0:
             return b
         scope = max(self.depth_of(a), self.depth_of(b))
-        return self.emit_at(scope, f"add i64 {a.text}, {b.text}", "i64")
+        return self.emit_at(scope, f"add {self.index} {a.text}, {b.text}", self.index)
 
     # Vectors.
 
