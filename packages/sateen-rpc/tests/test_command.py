@@ -129,6 +129,28 @@ def test_errors_are_told_in_one_line(key_file, capsys, arguments, message):
     assert message in line
 
 
+def test_pairing_says_that_an_address_is_in_use(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        place = f"127.0.0.1:{other.getsockname()[1]}"
+        assert main(["pair", "--bind", place, "--key-file", str(tmp_path / "key")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"expected an address to listen at, found {place}: Address already in use" in line
+
+
+def test_the_command_pairs_by_ipv6(tmp_path):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("needs a loopback of IPv6")
+    ours = tmp_path / "ours"
+    command = [sys.executable, "-m", "sateen.rpc.command", "pair", "--bind", "[::1]:0", "--key-file", str(ours)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as showing:
+        place, code = re.search(r"sateen rpc pair (\S+) (\S+) --key-file", showing.stdout.readline()).groups()
+        assert place.startswith("[::1]:")
+        assert main(["pair", place, code, "--key-file", str(tmp_path / "theirs")]) == 0
+    assert read_key(ours) == read_key(tmp_path / "theirs")
+
+
 @pytest.mark.parametrize("arguments", [["x"], ["server"], ["query", "x", "--key-file", "k"]])
 def test_wrong_usage_has_status_2(arguments, capsys):
     with pytest.raises(SystemExit) as ended:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sateen.rpc import Key, RemoteSession, Server, SessionLimits, greet
+from sateen.rpc import Key, RemoteSession, Server, SessionLimits, greet, served_session
 from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.store import trim
 from sateen.runtime import (
@@ -263,6 +263,94 @@ def test_a_server_goes_on_after_a_connection_that_can_t_be_taken(server, connect
     assert not refusals
 
 
+def test_a_session_outlives_the_thread_that_took_its_connection(tmp_path, key):
+    attached, is_open = [], threading.Event()
+
+    class Waiting(Server):
+        def take(self, channel, key, header):
+            super().take(channel, key, header)
+            if header.get("op") == "attach":
+                attached.append(threading.current_thread())
+                is_open.wait(30)
+
+    with Waiting("127.0.0.1", 0, [key], tmp_path / "store", LIMITS) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session:
+            is_open.set()
+            attached[0].join()
+            for _ in range(3):
+                session.info()
+
+
+@pytest.mark.parametrize("end", ["closes", "crashes"])
+def test_what_a_session_has_started_ends_with_it(connect, server, library, end):
+    with connect() as session:
+        (served,) = server._sessions.values()
+        with subprocess.Popen(
+            [sys.executable, "-c", JOINING, str(served._child.number)], stdout=subprocess.PIPE
+        ) as own:
+            assert own.stdout.readline() == b"joined\n"
+            if end == "closes":
+                session.close()
+            else:
+                with pytest.raises(SessionCrashedError):
+                    session.load(library)["crash"]()
+            assert own.wait(60) == -signal.SIGKILL
+
+
+JOINING = """
+import os, sys, time
+os.setpgid(0, int(sys.argv[1]))
+print("joined", flush=True)
+time.sleep(600)
+"""
+"""A process that joins the group of a session, and would live on."""
+
+
+def test_a_folder_that_can_t_be_made_is_told(connect, monkeypatch):
+    def full(**_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(SessionRefusedError, match="can't make a folder for a session: No space left on device"):
+        connect()
+    monkeypatch.undo()
+    with connect() as session:
+        session.info()
+
+
+def test_a_process_that_can_t_be_started_is_told(connect, server, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(served_session, "ProcessGroup", refuse)
+    with pytest.raises(SessionRefusedError, match="the server can't start a process: Resource temporarily unavailable"):
+        connect()
+    monkeypatch.undo()
+    eventually(lambda: not server.holders())
+    with connect() as session:
+        session.info()
+
+
+def test_uploads_that_others_push_out_are_sent_again(connect, library, tmp_path):
+    with connect() as session:
+        session.load(library)
+        (stored,) = (tmp_path / "store").iterdir()
+        stored.unlink()
+        out = np.zeros((2, 4), np.float32)
+        session.load(library)["add"](ONES, ONES, out)
+        np.testing.assert_array_equal(out, 2 * ONES)
+        assert stored.exists()
+
+
+def test_requests_that_can_t_be_sent_leave_the_session_open(connect):
+    with connect() as session:
+        for shape in ((1 << 70,), (-1,)):
+            with pytest.raises(ArgumentError, match=r"expected extents of 0 to 2\^62 - 1, found shape"):
+                session.empty(shape)
+        session.info()
+
+
 def test_a_session_is_watched_once_and_when_it_runs(server, key):
     with socket.create_connection(server.address) as connection:
         channel = greet(connection, key)
@@ -282,7 +370,7 @@ def test_content_is_sent_once_to_a_server(connect, server, library, tmp_path):
     with connect() as session:
         sent = session._connection.sent
         session.load(library)
-        assert session._connection.sent == sent + 2  # a question whether it is there, and the load
+        assert session._connection.sent == sent + 1
 
 
 def test_a_wrong_key_and_no_server_are_told(server, key):

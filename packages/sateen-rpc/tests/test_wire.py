@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from sateen.rpc import wire
-from sateen.rpc.messages import unpacked
+from sateen.rpc.messages import packed, unpacked
 from sateen.rpc.wire import LENGTHS, Channel
-from sateen.runtime import SessionLostError, SessionProtocolError
+from sateen.runtime import ArgumentError, SessionLostError, SessionProtocolError
 from sateen.runtime.framing import require_fields
 
 ONE, TWO = bytes(32), bytes([1]) * 32
@@ -165,6 +165,35 @@ def test_nothing_comes_before_the_deadline(channels):
 def test_headers_are_maps_of_plain_values(data):
     with pytest.raises(SessionProtocolError):
         unpacked(data)
+
+
+def test_what_lists_announce_takes_no_memory_beyond_a_bound():
+    announced = b"\xdd\x00\x0f\xff\x00"  # a list of a million items
+    data = b"\x81\xa1a" + announced * 200_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(SessionProtocolError, match="lists and maps more than 8 deep in each other"):
+            unpacked(data)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"a": [[[[[[["deep"]]]]]]]},
+        {"a": list(range(70_000)), "b": {"c": [1.5, None, True, -5, -(1 << 40)]}},
+        {"a": "x" * 300, "b": b"y" * 70_000, "c": b"z", "d": "w" * 70_000, "e": {str(i): [i] for i in range(100)}},
+    ],
+)
+def test_headers_come_back(header):
+    assert unpacked(packed(header)) == header
+
+
+def test_numbers_that_are_too_large_are_refused_before_they_leave():
+    with pytest.raises(ArgumentError, match="expected whole numbers of at most 64 bits in a request, found a larger"):
+        packed({"number": 1 << 70})
 
 
 def test_fields_and_their_types_are_stated():

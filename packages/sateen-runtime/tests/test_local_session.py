@@ -1,5 +1,9 @@
+import errno
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 
 import numpy as np
@@ -99,7 +103,7 @@ def test_a_crash_ends_the_session_and_not_this_process(library: bytes) -> None:
 def test_a_kill_from_outside_is_a_crash(library: bytes) -> None:
     with LocalSession() as session:
         module = session.load(library)
-        os.kill(session._child.pid, signal.SIGKILL)
+        os.kill(session._child.number, signal.SIGKILL)
         with pytest.raises(SessionCrashedError, match="host: the session's process died of SIGKILL"):
             module["host"](empty(2, "int64"))
 
@@ -150,10 +154,35 @@ def test_a_session_ends_when_a_request_is_interrupted(library: bytes, monkeypatc
             patch.setattr(framing, "receive", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 add(a, a, c)
-        assert session._child.returncode == -signal.SIGKILL
+        assert session._child.wait(0) == -signal.SIGKILL
         with pytest.raises(SessionError, match="an open session, found one that has ended: add was interrupted"):
             add(a, a, c)
 
 
 def test_an_interrupt_from_the_terminal_does_not_reach_the_child(session: LocalSession) -> None:
-    assert os.getpgid(session._child.pid) != os.getpgid(0)
+    assert os.getpgid(session._child.number) != os.getpgid(0)
+
+
+def test_what_the_child_has_started_ends_with_it() -> None:
+    with LocalSession() as session:
+        program = f"import os; os.setpgid(0, {session._child.number}); os.write(1, b'joined'); input()"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", program], **pipes) as joined:
+            assert joined.stdout is not None
+            assert joined.stdout.read(6) == b"joined"
+            session.close()
+            assert joined.wait(60) == -signal.SIGKILL
+
+
+def test_a_folder_that_can_t_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(SessionError, match="a folder for a session: No space left on device; TMPDIR names another"):
+        LocalSession()
+
+
+def test_extents_beyond_those_of_messages_are_refused(session: Session) -> None:
+    with pytest.raises(ArgumentError, match=r"expected extents of 0 to 2\^62 - 1, found shape"):
+        session.empty((1 << 70,))

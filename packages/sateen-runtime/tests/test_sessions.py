@@ -171,6 +171,7 @@ def recorder(session: LocalSession, sent: list[bytes | memoryview]) -> Callable[
         ({"op": "info"}, "info: expected the fields unused, found"),
         ({"op": "load", "unused": [], "digest": "../x", "threads": 0}, "expected a digest of 64 digits"),
         ({"op": "load", "unused": [], "digest": 3, "threads": 0}, "load: expected another type as 'digest', found int"),
+        ({"op": "info", "unused": [[]]}, r"info: expected numbers of unused arrays, found \[\[\]\]"),
         ({"op": "unload", "unused": [], "module": 999}, "expected what this session holds, found number 999"),
         ({"op": "read", "unused": [], "array": True}, "read: expected another type as 'array', found bool"),
         ({"op": "empty", "unused": [], "dtype": "floot", "shape": []}, "expected an element type"),
@@ -204,6 +205,23 @@ def test_a_service_answers_until_its_client_is_gone(tmp_path: Path) -> None:
         found = framing.receive(ours)
     assert found is not None
     assert set(found[0]) == {"target", "processors", "memory_bytes", "versions"}
+
+
+def test_an_answer_that_is_too_large_is_told_and_the_session_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(framing, "_MOST_HEADER_BYTES", 150)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for _ in range(2):
+            framing.send(ours, {"op": "info", "unused": []})
+        ours.shutdown(socket.SHUT_WR)
+        SessionService(framing.JsonConnection(theirs), tmp_path, tmp_path, 60.0, 1000).serve()
+        for _ in range(2):
+            found = framing.receive(ours)
+            assert found is not None
+            assert found[0]["error"] == "SessionRefusedError"
+            assert found[0]["message"].startswith("the answer can't be sent: expected a header of at most 150 bytes, f")
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

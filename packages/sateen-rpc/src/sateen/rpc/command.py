@@ -12,6 +12,7 @@ from threading import Thread
 
 from sateen.rpc.keys import Key, add_key, read_key, read_keys
 from sateen.rpc.limits import SessionLimits
+from sateen.rpc.listener import listening
 from sateen.rpc.pairing import SECONDS, await_pair, new_code, pair
 from sateen.rpc.registration import Registration
 from sateen.rpc.server import Server
@@ -130,7 +131,7 @@ def _pair(given: argparse.Namespace) -> None:
         host, port = given.other
         add_key(pair(host, port, given.code), given.key_file)
     else:
-        with socket.create_server(given.bind) as listener:
+        with listening(*given.bind) as listener:
             code, place = new_code(), _text(listener.getsockname()[:2])
             _say(f"At the other machine, within {SECONDS:.0f} s: sateen rpc pair {place} {code} --key-file FILE")
             add_key(await_pair(listener, code), given.key_file)

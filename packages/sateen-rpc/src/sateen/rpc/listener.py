@@ -24,6 +24,16 @@ FIRST_SECONDS = 10.0
 """How long a connection may take to say what it wants."""
 
 
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; of IPv6 if the host is an address of it. Raises ArgumentError for an address that can't
+    be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ArgumentError(f"expected an address to listen at, found {host}:{port}: {error.strerror}") from None
+
+
 class Listener(ABC):
     """Listens from its making on; `serve` answers until `close`.
 
@@ -34,11 +44,7 @@ class Listener(ABC):
         if not keys:
             raise ArgumentError("expected at least one key: whoever reaches a server without one could run code there")
         self._keys = {key.id: key for key in keys}
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self._listener = socket.create_server((host, port), family=family)
-        except OSError as error:
-            raise ArgumentError(f"expected an address to listen at, found {host}:{port}: {error.strerror}") from None
+        self._listener = listening(host, port)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
         self._strangers = Semaphore(MOST_STRANGERS)
         self._connections: set[socket.socket] = set()

@@ -11,24 +11,41 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
+
+from sateen.runtime.errors import SessionRefusedError
 
 _PREFIX = "sateen-session-"
 _LOCK = "lock"
 
 
 class ScratchFolder:
-    """A new folder, until `remove`."""
+    """A new folder, until `remove`. Raises SessionRefusedError if none can be made."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        begun = self.path / ".lock"
-        self._lock = begun.open("wb")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        begun.rename(self.path / _LOCK)  # so that nobody finds it without the lock
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            self._lock = _locked(self.path)
+        except OSError as error:
+            reason = error.strerror or error
+            raise SessionRefusedError(f"the server can't make a folder for a session: {reason}") from None
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
+
+
+def _locked(folder: Path) -> BinaryIO:
+    """The file that says that somebody has the folder, for as long as it is open."""
+    try:
+        begun = folder / ".lock"
+        lock = begun.open("wb")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        begun.rename(folder / _LOCK)  # so that nobody finds it without the lock
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return lock
 
 
 def remove_abandoned() -> None:

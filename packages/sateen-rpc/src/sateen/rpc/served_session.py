@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock
@@ -15,13 +14,14 @@ from sateen.rpc.limits import SessionLimits
 from sateen.rpc.scratch import ScratchFolder
 from sateen.rpc.store import trim
 from sateen.rpc.wire import Channel
+from sateen.runtime import SessionService
 from sateen.runtime.errors import SessionCrashedError, SessionRefusedError, SessionTimeoutError
 from sateen.runtime.framing import Header
 from sateen.runtime.isolation import isolated
+from sateen.runtime.process_group import ProcessGroup
 
 _LOOK_SECONDS = 0.5
 """How often a session's folder is measured."""
-_LOG = "log"
 
 
 class ServedSession:
@@ -34,7 +34,7 @@ class ServedSession:
         self._limits, self._store = limits, store
         self._folder = ScratchFolder()
         self._scratch = self._folder.path
-        self._child: subprocess.Popen[str] | None = None
+        self._child: ProcessGroup | None = None
         self._lock = Lock()
         self._is_over = Event()
         self._is_watched = False
@@ -47,19 +47,17 @@ class ServedSession:
             self._start(channel)
 
     def _start(self, channel: Channel) -> None:
-        with channel.connection as connection, (self._scratch / _LOG).open("wb") as log:
-            self._child = subprocess.Popen(
-                isolated("sateen.rpc.child"),
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                pass_fds=[connection.fileno()],
-                process_group=0,
-                cwd=self._scratch,
-                text=True,
-            )
+        descriptor = channel.connection.fileno()
+        try:
+            with (self._scratch / SessionService.LOG).open("wb") as log:
+                self._child = ProcessGroup(
+                    isolated("sateen.rpc.child"), log, descriptors=[descriptor], folder=self._scratch
+                )
+        except OSError as error:
+            raise SessionRefusedError(f"the server can't start a process: {error.strerror or error}") from None
+        with channel.connection:
             given = {
-                "descriptor": connection.fileno(),
+                "descriptor": descriptor,
                 "state": channel.state,
                 "scratch": str(self._scratch),
                 "store": str(self._store),
@@ -68,10 +66,8 @@ class ServedSession:
                 "disk_bytes": self._limits.disk_bytes,
                 "message_bytes": self._limits.message_bytes,
             }
-            assert self._child.stdin is not None
             with suppress(BrokenPipeError):  # it has died already, which `watch` will say
-                self._child.stdin.write(json.dumps(given) + "\n")
-                self._child.stdin.flush()
+                self._child.write(f"{json.dumps(given)}\n".encode())
 
     def require_unwatched(self) -> None:
         """Raises SessionRefusedError unless this is the first time, and there is a process to watch."""
@@ -84,18 +80,14 @@ class ServedSession:
         """Waits for the end of the process, whatever brings it, and says what it was as an error for the client."""
         child = self._child
         assert child is not None
-        while True:
-            try:
-                code = child.wait(_LOOK_SECONDS)
-                break
-            except subprocess.TimeoutExpired:
-                trim(self._store, self._limits.store_bytes)
-                used = _size_of(self._scratch)
-                if used > self._limits.disk_bytes:
-                    self._kill()
-                    child.wait()
-                    words = f"expected files of at most {self._limits.disk_bytes} bytes in the session, found {used}"
-                    return {"error": SessionRefusedError.__name__, "message": words}
+        while (code := child.wait(_LOOK_SECONDS)) is None:
+            trim(self._store, self._limits.store_bytes)
+            used = _size_of(self._scratch)
+            if used > self._limits.disk_bytes:
+                child.end()
+                words = f"expected files of at most {self._limits.disk_bytes} bytes in the session, found {used}"
+                return {"error": SessionRefusedError.__name__, "message": words}
+        child.end()  # which has ended, maybe not all that it has started
         if code == -signal.SIGALRM:
             words = f"expected each request to end within {self._seconds:g} s, one did not"
             return {"error": SessionTimeoutError.__name__, "message": words}
@@ -106,22 +98,14 @@ class ServedSession:
         """Ends the process and all that it has started, and removes its folder."""
         self._is_over.set()
         with self._lock:
-            self._kill()
             if self._child is not None:
-                assert self._child.stdin is not None
-                self._child.wait()
-                self._child.stdin.close()
+                self._child.end()
             self._folder.remove()
         trim(self._store, self._limits.store_bytes)
 
-    def _kill(self) -> None:
-        if self._child is not None:
-            with suppress(ProcessLookupError):  # all of it is gone
-                os.killpg(self._child.pid, signal.SIGKILL)
-
     def _last_words(self) -> str:
         try:
-            text = (self._scratch / _LOG).read_text(encoding="utf-8", errors="replace").strip()
+            text = (self._scratch / SessionService.LOG).read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             return ""
         return f"; its last line was {text.splitlines()[-1]!r:.300}" if text else ""

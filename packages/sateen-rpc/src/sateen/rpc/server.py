@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,8 @@ class Server(Listener):
         self._sessions: dict[str, ServedSession] = {}
         self._reservations: dict[str, Reservation] = {}
         self._lock = Lock()
+        self._starter = ThreadPoolExecutor(1)
+        """Starts all processes: Linux takes the end of the thread that started one for the end of its parent."""
         self.changed = Event()
         """Set whenever somebody gets or gives back a session."""
 
@@ -66,7 +69,10 @@ class Server(Listener):
                 self._hold(channel, holder, float(header["seconds"]), header["token"])
             case "attach":
                 require_fields(header, {"op": str, "session": str}, "attach")
-                self._session(header["session"]).start(channel)
+                with self._lock:
+                    session = self._session(header["session"])
+                    starting = self._starter.submit(session.start, channel)
+                starting.result()
             case op:
                 raise SessionRefusedError(f"expected a request to claim or to attach, found {op!r:.80}")
 
@@ -78,6 +84,7 @@ class Server(Listener):
             self._sessions.clear()
         for session in sessions:
             session.end()
+        self._starter.shutdown()
         self.changed.set()
 
     def holders(self) -> list[str]:
@@ -107,10 +114,10 @@ class Server(Listener):
         return 0 if self.is_closed else self._most_sessions - len(self._sessions) - len(self._reservations)
 
     def _session(self, token: str) -> ServedSession:
-        with self._lock:
-            if token not in self._sessions:
-                raise SessionRefusedError("expected the token of a session that waits, found another")
-            return self._sessions[token]
+        """The session of a token, while the lock is held."""
+        if token not in self._sessions:
+            raise SessionRefusedError("expected the token of a session that waits, found another")
+        return self._sessions[token]
 
     def _hold(self, channel: Channel, holder: str, seconds: float, reserved: str) -> None:
         """Holds a session for as long as its client beats."""

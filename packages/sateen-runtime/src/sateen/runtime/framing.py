@@ -20,15 +20,21 @@ _LENGTHS = struct.Struct("<IQ")
 _MOST_HEADER_BYTES = 1 << 26
 _MOST_PAYLOAD_BYTES = 1 << 36
 
+MOST_EXTENT = 1 << 62
+"""What extents of arrays in messages stay below."""
+
 Header = dict[str, Any]
 
 
 def send(connection: socket.socket, header: Header, payload: Sequence[bytes | memoryview] = ()) -> None:
     """Sends one message.
 
-    Raises TimeoutError if the connection's own timeout ends first, OSError if the connection is closed.
+    Raises TimeoutError if the connection's own timeout ends first, OSError if the connection is closed,
+    SessionProtocolError for a header that is too large, of which nothing is sent.
     """
     text = json.dumps(header).encode()
+    if len(text) > _MOST_HEADER_BYTES:
+        raise SessionProtocolError(f"expected a header of at most {_MOST_HEADER_BYTES} bytes, found {len(text)}")
     connection.sendall(_LENGTHS.pack(len(text), sum(len(part) for part in payload)) + text)
     for part in payload:
         connection.sendall(part)
@@ -135,7 +141,7 @@ def rebuild(described: Sequence[Sequence[Any]], payload: memoryview) -> list[NDA
 
 def _type_of(described: object) -> tuple[DType, tuple[int, ...]]:
     match described:
-        case [str() as dtype, list() as shape] if all(type(n) is int and 0 <= n < 1 << 62 for n in shape):
+        case [str() as dtype, list() as shape] if all(type(n) is int and 0 <= n < MOST_EXTENT for n in shape):
             try:
                 return DType.of(dtype), tuple(shape)
             except ArgumentError as error:

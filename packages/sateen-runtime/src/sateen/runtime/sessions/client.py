@@ -11,6 +11,8 @@ from sateen.runtime import framing
 from sateen.runtime.artifact import Artifact
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError, SessionRefusedError
+from sateen.runtime.framing import MOST_EXTENT, Header
 from sateen.runtime.module import Argument, library_content
 from sateen.runtime.ndarray import NDArray
 from sateen.runtime.sessions.held import MOST_FILE_BYTES, ConnectedArray, ConnectedFiles, ConnectedModule
@@ -18,6 +20,8 @@ from sateen.runtime.sessions.networks import ConnectedModel
 from sateen.runtime.sessions.protocol import Content
 from sateen.runtime.sessions.requests import Requests
 from sateen.runtime.signature import Signature
+
+_MOST_LOADS = 4
 
 
 class ConnectedSession(Requests):
@@ -34,7 +38,7 @@ class ConnectedSession(Requests):
         """Loads a library there. Raises ArtifactError for an unsuitable library, and the errors of the class."""
         image = library if isinstance(library, bytes) else library_content(Path(library))
         what = "the load of a library"
-        header, _ = self.request(what, {"op": "load", "digest": self._uploaded(what, image), "threads": threads})
+        header = self._loaded(what, "load", image, threads)
         return ConnectedModule(self, header["module"], [Signature.from_json(f) for f in header["functions"]])
 
     def load_model(self, artifact: Artifact | Content, *, threads: int = 0) -> ConnectedModel:
@@ -47,9 +51,7 @@ class ConnectedSession(Requests):
                 content = artifact
             case _:
                 content = Path(artifact).read_bytes()
-        what = "the load of a network"
-        digest = self._uploaded(what, content)
-        header, _ = self.request(what, {"op": "load_model", "digest": digest, "threads": threads})
+        header = self._loaded("the load of a network", "load_model", content, threads)
         return ConnectedModel(self, header["model"], read)
 
     def array(self, values: Argument) -> ConnectedArray:
@@ -60,15 +62,21 @@ class ConnectedSession(Requests):
 
     def empty(self, shape: int | Sequence[int], dtype: DType | str = "float32") -> ConnectedArray:
         kind, extents = DType.of(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
+        if not all(0 <= extent < MOST_EXTENT for extent in extents):
+            raise ArgumentError(f"expected extents of 0 to 2^62 - 1, found shape {extents!r:.80}")
         header = {"op": "empty", "dtype": str(kind), "shape": list(extents)}
         return ConnectedArray(self, self.request("an array", header)[0]["array"], kind, extents)
 
     def log(self) -> str:
         return bytes(self.request("the log", {"op": "log"}, most_bytes=MOST_FILE_BYTES)[1]).decode("utf-8", "replace")
 
-    def _uploaded(self, what: str, content: bytes) -> str:
-        """The digest of content that the session has then."""
+    def _loaded(self, what: str, op: str, content: bytes, threads: int) -> Header:
+        """The answer to a load of content, which is sent only if the session asks for it. What others upload may push
+        it out of the store before it is loaded; then it is sent again."""
         digest = hashlib.sha256(content).hexdigest()
-        if not self.request(what, {"op": "has", "digest": digest})[0]["has"]:
+        for _ in range(_MOST_LOADS):
+            header, _ = self.request(what, {"op": op, "digest": digest, "threads": threads})
+            if "missing" not in header:
+                return header
             self.request(what, {"op": "store", "digest": digest}, [content])
-        return digest
+        raise SessionRefusedError(f"{what}: expected a store that keeps {len(content)} bytes, found one with less room")

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import weakref
 from pathlib import Path
@@ -19,8 +18,9 @@ from time import monotonic
 from sateen.runtime.errors import ArgumentError, SateenError, SessionCrashedError, SessionError
 from sateen.runtime.framing import JsonConnection
 from sateen.runtime.isolation import isolated
+from sateen.runtime.process_group import ProcessGroup
 from sateen.runtime.sessions.client import ConnectedSession
-from sateen.runtime.sessions.service import LOG
+from sateen.runtime.sessions.service import SessionService
 
 _START_SECONDS = 60.0
 
@@ -41,22 +41,19 @@ class LocalSession(ConnectedSession):
             )
         if os.name != "posix":
             raise SessionError("expected a POSIX system for a local session, whose limits are those of setrlimit")
-        folder = Path(tempfile.mkdtemp(prefix="sateen-session-"))
+        folder = _new_folder()
         ours, theirs = socket.socketpair()
         limits = [str(theirs.fileno()), str(folder), str(seconds), str(memory_bytes or 0)]
         command = isolated("sateen.runtime.sessions.child", limits)
-        with theirs, (folder / LOG).open("wb") as log:
-            # In a group of its own: an interrupt from the terminal is for the process that asked.
-            self._child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-                process_group=0,
-            )
+        try:
+            with theirs, (folder / SessionService.LOG).open("wb") as log:
+                self._child = ProcessGroup(command, log, descriptors=[theirs.fileno()])
+        except OSError as error:
+            ours.close()
+            shutil.rmtree(folder, ignore_errors=True)
+            raise SessionError(f"expected to start a process: {error.strerror or error}") from None
         finish = weakref.finalize(self, _end, self._child, ours, folder)
-        super().__init__(JsonConnection(ours), f"process {self._child.pid}", seconds, self._crashed, finish)
+        super().__init__(JsonConnection(ours), f"process {self._child.number}", seconds, self._crashed, finish)
         self._folder = folder
         try:
             self.answer("the start", monotonic() + _START_SECONDS)
@@ -65,22 +62,28 @@ class LocalSession(ConnectedSession):
             raise
 
     def _crashed(self, what: str, error: SessionError | None) -> SessionCrashedError:
-        try:
-            code = self._child.wait(1.0)
-        except subprocess.TimeoutExpired:
+        code = self._child.wait(1.0)
+        if code is None:
             return SessionCrashedError(f"{what}: the session's process sent what is no answer: {error}")
         cause = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         return SessionCrashedError(f"{what}: the session's process {cause}")
 
     def _said(self) -> str:
         try:
-            return (self._folder / LOG).read_text(encoding="utf-8", errors="replace")[-2000:]
+            return (self._folder / SessionService.LOG).read_text(encoding="utf-8", errors="replace")[-2000:]
         except OSError:
             return ""
 
 
-def _end(child: subprocess.Popen[bytes], connection: socket.socket, folder: Path) -> None:
+def _new_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="sateen-session-"))
+    except OSError as error:
+        reason = error.strerror or error
+        raise SessionError(f"expected to make a folder for a session: {reason}; TMPDIR names another place") from None
+
+
+def _end(child: ProcessGroup, connection: socket.socket, folder: Path) -> None:
     connection.close()
-    child.kill()
-    child.wait()
+    child.end()
     shutil.rmtree(folder, ignore_errors=True)

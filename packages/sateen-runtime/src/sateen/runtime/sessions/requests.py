@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Lock
 from time import monotonic
 from types import TracebackType
@@ -98,7 +98,8 @@ class Requests:
             deadline = monotonic() + self._seconds
             unused = [self._unused.popleft() for _ in range(len(self._unused))]
             try:
-                with suppress(SessionLostError):  # the other side has gone; its last answer, if it sent one, says why
+                # If the other side has gone, its last answer, if it sent one, says why.
+                with self._kept(unused), suppress(SessionLostError):
                     self._connection.send({**header, "unused": unused}, payload, deadline)
                 return self.answer(what, deadline, most_bytes)
             except TimeoutError:
@@ -128,6 +129,15 @@ class Requests:
     def forget(self, array: int) -> None:
         """Free an array with the next request."""
         self._unused.append(array)
+
+    @contextmanager
+    def _kept(self, unused: list[int]) -> Iterator[None]:
+        """Keeps the numbers of unused arrays for the next request if this one can't be sent."""
+        try:
+            yield
+        except (ArgumentError, SessionProtocolError):
+            self._unused.extendleft(reversed(unused))
+            raise
 
     def _timed_out(self, what: str) -> SessionTimeoutError:
         error = SessionTimeoutError(f"{what}: expected it to end within {self._seconds:g} s, it did not")

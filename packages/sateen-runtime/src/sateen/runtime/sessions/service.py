@@ -24,6 +24,7 @@ from sateen.runtime.errors import (
     OutOfMemoryError,
     SateenError,
     SessionOutOfMemoryError,
+    SessionProtocolError,
     SessionRefusedError,
 )
 from sateen.runtime.files import read_regular, replacing
@@ -37,8 +38,6 @@ from sateen.runtime.timing import time_evaluator
 
 GRACE_SECONDS = 5.0
 """Seconds after the limit at which the process ends itself, if nobody else has ended it."""
-LOG = "log"
-"""The file of the scratch folder that has the output of the process."""
 MOST_LOG_BYTES = 1 << 16
 MOST_HELD = 1 << 16
 """The most arrays, modules and models that a session holds."""
@@ -48,6 +47,8 @@ _DISTRIBUTIONS = ("sateen-runtime", "sateen-rpc", "numpy")
 
 Answer = tuple[Header, Sequence[bytes | memoryview]]
 _Schema = dict[str, type | tuple[type, ...]]
+_MISSING: Answer = ({"missing": True}, ())
+"""The answer to a request about content that is not in the store; the client sends it and asks again."""
 _TIMED: _Schema = {"number": int, "repeat": int, "min_seconds": (int, float)}
 
 
@@ -57,6 +58,9 @@ class SessionService:
     `store` holds what was uploaded, by digest; `scratch` belongs to this session alone. A request takes at most
     `seconds`, and a message at most `message_bytes`.
     """
+
+    LOG = "log"
+    """The file of the scratch folder that has the output of the process."""
 
     def __init__(self, connection: Connection, store: Path, scratch: Path, seconds: float, message_bytes: int) -> None:
         self._connection = connection
@@ -70,7 +74,6 @@ class SessionService:
         self._requests: Mapping[str, tuple[_Schema, Callable[..., Answer]]] = {
             "info": ({}, self._info),
             "log": ({}, self._log),
-            "has": ({"digest": str}, self._has),
             "load": ({"digest": str, "threads": int}, self._load),
             "unload": ({"module": int}, self._unload),
             "load_model": ({"digest": str, "threads": int}, self._load_model),
@@ -98,11 +101,18 @@ class SessionService:
         try:
             while (message := self._connection.receive(most_bytes=self._message_bytes)) is not None:
                 signal.setitimer(signal.ITIMER_REAL, self._seconds + GRACE_SECONDS)
-                self._connection.send(*self._reply(*message))
+                self._send(self._reply(*message))
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except (MemoryError, OutOfMemoryError):
             words = "expected the work to fit the session's limit of memory, it needed more"
             self._connection.send({"error": SessionOutOfMemoryError.__name__, "message": words})
+
+    def _send(self, answer: Answer) -> None:
+        try:
+            self._connection.send(*answer)
+        except SessionProtocolError as error:  # nothing was sent of a header that is too large
+            words = f"the answer can't be sent: {error}"
+            self._connection.send({"error": SessionRefusedError.__name__, "message": words})
 
     def _reply(self, header: Header, payload: memoryview) -> Answer:
         try:
@@ -122,7 +132,10 @@ class SessionService:
             raise ArgumentError(f"expected a request of {', '.join(known)}, found {name!r:.80}")
         schema, answer = known[name]
         framing.require_fields(header, {"unused": list, **schema}, name)
-        for number in header.pop("unused"):
+        unused = header.pop("unused")
+        if not all(isinstance(number, int) for number in unused):
+            raise ArgumentError(f"{name}: expected numbers of unused arrays, found {unused!r:.80}")
+        for number in unused:
             self._arrays.pop(number, None)
         if len(self._arrays) + len(self._modules) + len(self._models) >= MOST_HELD:
             raise SessionRefusedError(f"expected at most {MOST_HELD} arrays, modules and models, found more")
@@ -143,16 +156,9 @@ class SessionService:
         return self._described, ()
 
     def _log(self) -> Answer:
-        with (self._scratch / LOG).open("rb") as file:
+        with (self._scratch / self.LOG).open("rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - MOST_LOG_BYTES, 0))
             return {}, (file.read(MOST_LOG_BYTES),)
-
-    def _has(self, digest: str) -> Answer:
-        try:
-            os.utime(self._stored(digest))  # what was not used for longest is removed first
-        except FileNotFoundError:
-            return {"has": False}, ()
-        return {"has": True}, ()
 
     def _keep(self, payload: memoryview, digest: str) -> Answer:
         if hashlib.sha256(payload).hexdigest() != digest:
@@ -166,14 +172,21 @@ class SessionService:
             raise ArgumentError(f"expected a digest of 64 digits, found {digest!r:.80}")
         return self._store / digest
 
-    def _content(self, digest: str) -> bytes:
-        content = read_regular(self._stored(digest), self._message_bytes)
+    def _content(self, digest: str) -> bytes | None:
+        """What was uploaded under a digest; None if it never was, or has made room for others since."""
+        try:
+            os.utime(self._stored(digest))  # what was not used for longest is removed first
+            content = read_regular(self._stored(digest), self._message_bytes)
+        except FileNotFoundError:
+            return None
         if hashlib.sha256(content).hexdigest() != digest:
             raise SessionRefusedError(f"expected content of digest {digest} in the store, found other; send it again")
         return content
 
     def _load(self, digest: str, threads: int) -> Answer:
-        number, module = next(self._numbers), load_module(self._content(digest), threads=threads)
+        if (content := self._content(digest)) is None:
+            return _MISSING
+        number, module = next(self._numbers), load_module(content, threads=threads)
         self._modules[number] = module
         return {"module": number, "functions": [f.signature.to_json() for f in module.functions.values()]}, ()
 
@@ -192,9 +205,15 @@ class SessionService:
         return {"samples": list(result.samples), "number": result.number}, ()
 
     def _load_model(self, digest: str, threads: int) -> Answer:
-        self._content(digest)
-        number = next(self._numbers)
-        self._models[number] = load(self._stored(digest), threads=threads)
+        if self._content(digest) is None:
+            return _MISSING
+        number, place = next(self._numbers), self._stored(digest)
+        try:
+            self._models[number] = load(place, threads=threads)
+        except SateenError:
+            if place.exists():
+                raise
+            return _MISSING
         return {"model": number}, ()
 
     def _unload_model(self, model: int) -> Answer:
