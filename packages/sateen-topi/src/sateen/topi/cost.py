@@ -15,10 +15,10 @@ def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, expo
     """Cycles of a register tile of `positions` x `vectors` accumulators: a sum of `terms`, then it is stored.
 
     Each term takes a row of `vectors` from a panel that all tiles read, and a broadcast element for each position.
-    `exposed` is the fraction of fetching the panel from its cache that arithmetic does not hide. Infinite if the tile,
-    such a row and a broadcast do not fit into the registers.
+    `exposed` is the fraction of fetching the panel from its cache that arithmetic does not hide. Infinite if the tile
+    does not fit into the registers.
     """
-    if positions * vectors + vectors + 1 > machine.vector_registers:
+    if positions > machine.tile_positions(vectors):
         return inf
     rates, row_bytes = machine.rates, vectors * machine.vector_bytes
     loads = positions + vectors * max(1, machine.vector_bytes // rates.load_bytes)

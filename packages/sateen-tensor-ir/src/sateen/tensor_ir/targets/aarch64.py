@@ -132,6 +132,7 @@ AARCH64 = Architecture(
     clock="llvm.readcyclecounter",  # CNTVCT_EL0, the virtual counter of the generic timer
     float_mode=_FPCR,
     widening_products=True,
+    multiplies_by_element=True,
     linking=_LINKING,
     host=HostServices(page="0x10000", futex="98L", pause="__builtin_arm_isb(15)"),
 )

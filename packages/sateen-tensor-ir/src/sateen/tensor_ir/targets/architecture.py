@@ -72,6 +72,9 @@ class Architecture:
     """The register of a thread's floating-point mode; None if code does not change it."""
     widening_products: bool = False
     """Whether instructions multiply narrow integers to wide ones."""
+    multiplies_by_element: bool = False
+    """Whether a multiply-add broadcasts an element of a vector register. Such a register holds several terms, so that
+    each position of a tile takes one."""
     half_feature: str = ""
     """The feature without which LLVM calls our functions to convert float16; '' if it never does."""
     attributes: str = ""

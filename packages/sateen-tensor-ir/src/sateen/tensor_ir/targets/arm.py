@@ -68,5 +68,6 @@ ARM = Architecture(
     vectors=(Vectors(16, 16),),
     levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
     widening_products=True,
+    multiplies_by_element=True,
     linking=_LINKING,
 )

@@ -31,6 +31,8 @@ class Machine:
     rates: Rates
     kind: DeviceKind
     cores: int
+    multiplies_by_element: bool = False
+    """As of the architecture (`Architecture`)."""
 
     @staticmethod
     def of(target: Target | str = "llvm") -> Machine:
@@ -42,10 +44,14 @@ class Machine:
         complete = Target.of(target)
         if complete.device_kind is not DeviceKind.CPU:
             return replace(_OTHER_DEVICE, kind=complete.device_kind)
-        cpu, vectors = cpu_of(complete), architecture_of(complete).vectors_of(features_of(complete))
+        architecture, cpu = architecture_of(complete), cpu_of(complete)
+        vectors = architecture.vectors_of(features_of(complete))
         found = _host_caches() if complete == Target.host() else {}
         l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
-        return Machine(vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cpu.cores)
+        return Machine(
+            vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cpu.cores,
+            architecture.multiplies_by_element,
+        )  # fmt: skip
 
     @property
     def accumulators(self) -> int:
@@ -58,6 +64,16 @@ class Machine:
     def even_iterations(self) -> int:
         """Iterations of a parallel loop that are enough for threads to share it evenly."""
         return 4 * self.cores
+
+    def tile_positions(self, vectors: int) -> int:
+        """The most positions of a register tile with `vectors` accumulators at each; less than 1 if none fits.
+
+        Besides accumulators, registers hold a row of `vectors` that all positions multiply, and the elements that are
+        broadcast: one of one position at a time, or a register for each position.
+        """
+        if self.multiplies_by_element:
+            return (self.vector_registers - vectors) // (vectors + 1)
+        return (self.vector_registers - 1 - vectors) // vectors
 
     def lanes(self, dtype: DType | str = _FLOAT32) -> int:
         """The number of elements of a type in one vector register."""

@@ -167,9 +167,9 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // tiles)
 
 
-def tile_rows(rows: int, vectors: int, registers: int) -> int:
-    """Rows of a register tile of `vectors` per row: accumulators, a row of one operand, an element of the other fit."""
-    return balanced(rows, max(1, (registers - 1 - vectors) // vectors))
+def tile_rows(rows: int, vectors: int, machine: Machine) -> int:
+    """Rows of a register tile of `vectors` per row that the registers hold with its operands."""
+    return balanced(rows, max(1, machine.tile_positions(vectors)))
 
 
 def largest_divisor(extent: int, most: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import gcd, prod
 
@@ -46,18 +46,24 @@ def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candida
     lanes, (outputs, channels, *kernel) = machine.lanes(), problem.weight
     *_, width = problem.output
     height = problem.output[-2] if len(problem.output) > 1 else 1
-    shares = channels < lanes and kernel[-1] > 1  # columns share elements of the input, which take registers too
+    shares = channels < lanes and _takes_shared_elements(kernel[-1], machine)
     padded = reads_padding(problem.window, problem.data[2:], problem.output)
-    registers = machine.vector_registers
+    tiled = machine
     if channels > lanes and channels % lanes:  # a sum in two loops, between which LLVM spills large tiles
-        registers = registers * 2 // 3
+        tiled = replace(machine, vector_registers=machine.vector_registers * 2 // 3)
     for vectors in panels(outputs, lanes):
-        most = (registers - 1 - vectors) // vectors // (2 if shares else 1)
+        most = tiled.tile_positions(vectors) // (2 if shares else 1)
         for columns in dict.fromkeys(balanced(width, n) for n in range(1, most + 1)):
             tallest = min(height, most // columns) if columns == width and not padded else 1
             for rows in dict.fromkeys(balanced(height, n) for n in range(1, tallest + 1)):
                 method = Direct(rows, columns, vectors)
                 yield Candidate(method, _cycles(problem, method, machine))
+
+
+def _takes_shared_elements(width: int, machine: Machine) -> bool:
+    """Whether elements of the input that neighbouring columns share take registers beyond those of `tile_positions`,
+    for a window of some width."""
+    return width > 1 and not machine.multiplies_by_element
 
 
 def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> float:
@@ -116,9 +122,9 @@ class Plan:
         lanes = self.layout.block_of(1)
         blocks = extent_of(ob.extent) // (1 if self.groups == 1 or self.channel is None else self.groups)
         vectors = self._vectors_of_tile(blocks, lanes)
-        most = (machine.vector_registers - 1 - vectors) // vectors
-        if self._block == 1 and self.window.kernel[-1] > 1:
-            most //= 2  # neighbouring columns share elements of the input, which take registers too
+        most = machine.tile_positions(vectors)
+        if self._block == 1 and _takes_shared_elements(self.window.kernel[-1], machine):
+            most //= 2
         height = 0 if self.method is None else self.method.rows
         columns = balanced(width, most) if self.method is None else self.method.columns
         obo, obi = stage.split(ob, vectors, tail="partition")
@@ -179,7 +185,7 @@ class Plan:
         outputs, width, lanes = extent_of(o.extent), shape_of(host)[-1], machine.lanes(self.master.dtype)
         vectors = min(-(-width // lanes), 2)
         lanes = min(lanes, width)
-        channels = largest_divisor(outputs // self.groups, (machine.vector_registers - 1 - vectors) // vectors)
+        channels = largest_divisor(outputs // self.groups, machine.tile_positions(vectors))
         oo, oi = stage.split(o, channels)
         xo, xi = stage.split(spatial[-1], vectors * lanes, tail="partition")
         xv, lane = stage.split(xi, lanes)

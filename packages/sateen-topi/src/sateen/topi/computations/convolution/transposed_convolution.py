@@ -197,7 +197,7 @@ class _Blocked(_Transposed):
         panel = self.weight.layout.block_of(1)
         vectors = largest_divisor(extent_of(ob.extent) // self.groups, max(1, panel // lanes))
         stride, width = self.window.strides[-1], extent_of(spatial[-1].extent)
-        most = (machine.vector_registers - 1 - vectors) // vectors
+        most = machine.tile_positions(vectors)
         columns = stride * balanced(-(-width // stride), most // stride)
         obo, obi = stage.split(ob, vectors, tail="partition")
         xo, xi = stage.split(spatial[-1], columns, tail="partition")

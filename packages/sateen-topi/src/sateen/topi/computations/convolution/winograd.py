@@ -233,7 +233,7 @@ class _Winograd:
         tile = s.cache_write(self.products, "register")
         stage = s[self.products]
         i, j, ob, t, oi = stage.axes
-        to, ti = stage.split(t, tile_rows(count, self.vectors, machine.vector_registers), tail="shift")
+        to, ti = stage.split(t, tile_rows(count, self.vectors, machine), tail="shift")
         stage.reorder(i, j, to, ti, ob, oi)
         register_tile(stage, ti, ob, oi)
         stage.compute_at(host, og)

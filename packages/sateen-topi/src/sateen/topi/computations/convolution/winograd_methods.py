@@ -76,7 +76,7 @@ def _cycles(problem: ConvolutionShapes, f: Transform, method: Winograd, machine:
     count = method.rows * method.columns * (batch if whole else 1)
     blocks = 1 if whole else batch * (down // method.rows) * (across // method.columns)
     groups = outputs // (lanes * method.vectors)
-    tile = tile_rows(count, method.vectors, machine.vector_registers)
+    tile = tile_rows(count, method.vectors, machine)
     one = tile_cycles(tile, method.vectors, channels, machine, rates.exposed)
     products = f.n**2 * groups * -(-count // tile) * one
     transforms = f.n**2 * count * (channels + outputs) * rates.transform_cycles

@@ -58,7 +58,7 @@ def packed_layout(rows: int, columns: int, dtype: DType, machine: Machine, vecto
     if rows == 0 or columns <= 1 or lanes == 1:
         return None
     blocks = -(-columns // lanes)
-    chosen = vectors or max(panel_vectors(blocks), key=lambda v: panel_value(rows, blocks, v, machine.vector_registers))
+    chosen = vectors or max(panel_vectors(blocks), key=lambda v: panel_value(rows, blocks, v, machine))
     return Layout((1, 0, Block(1, lanes * chosen)))
 
 
@@ -67,10 +67,10 @@ def panel_vectors(blocks: int) -> list[int]:
     return [n for n in (2, 3, 4, 6, 8, 1) if n <= blocks]
 
 
-def panel_value(rows: int, blocks: int, vectors: int, registers: int) -> float:
+def panel_value(rows: int, blocks: int, vectors: int, machine: Machine) -> float:
     """The value of a panel's width: higher if a load serves more multiply-adds, and if less of the last panel is
     empty."""
-    tile = tile_rows(rows, vectors, registers)
+    tile = tile_rows(rows, vectors, machine)
     return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
 
@@ -176,13 +176,13 @@ class _Plan:
             self._schedule_dot_products(s, output, machine)
             return
         lanes = gcd(machine.lanes(self.master.dtype), self.right.width)
-        width = lanes * self._vectors(lanes, machine.vector_registers)
+        width = lanes * self._vectors(lanes, machine)
         whole = self.right.schedule(s, self.rows, lanes, machine)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
         batch, i, j = self._axes(stage)
-        rows = tile_rows(self.rows, width // lanes, machine.vector_registers)
+        rows = tile_rows(self.rows, width // lanes, machine)
         jo, ji = stage.split(j, width, tail="partition")
         io, ii = stage.split(i, rows, tail="partition")
         jv, lane = stage.split(ji, lanes)
@@ -199,13 +199,13 @@ class _Plan:
             s[tile].compute_at(stage, io)
             stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
 
-    def _vectors(self, lanes: int, registers: int) -> int:
+    def _vectors(self, lanes: int, machine: Machine) -> int:
         """Vectors per row of a register tile: a panel that was packed beforehand is as wide as one."""
         widest = self.right.width // lanes
         if self.right.is_packed:
             return widest
         divisors = [n for n in range(widest, 0, -1) if widest % n == 0]
-        return max(divisors, key=lambda v: panel_value(self.rows, widest, v, registers))
+        return max(divisors, key=lambda v: panel_value(self.rows, widest, v, machine))
 
     def _axes(self, stage: te.Stage) -> tuple[list[IterVar], IterVar, IterVar]:
         """The loops over batches, rows and columns."""

@@ -38,8 +38,8 @@ def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Ma
     columns, lanes = b[-1], sum_lanes(dtype, machine)
     if len(b) != 2 or 0 in a or columns <= 1 or lanes == 1:
         return []
-    blocks, registers = -(-columns // lanes), machine.vector_registers
-    values = {v: panel_value(prod(rows), blocks, v, registers) for v in panel_vectors(blocks)}
+    blocks = -(-columns // lanes)
+    values = {v: panel_value(prod(rows), blocks, v, machine) for v in panel_vectors(blocks)}
     best = max(values.values())
     arithmetic = dtype.bytes * prod(rows) * depth * columns / machine.rates.multiply_add_bytes
     found = [Candidate(Packed(v), arithmetic * best / value) for v, value in values.items()]

@@ -70,7 +70,7 @@ def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
     lanes = machine.lanes()
     if lanes == 1 or not matrix or prod(matrix) < 2 or depth % (2 * UNROLLED_TERMS):
         return 0
-    fitting = (n for n in VECTORS if (machine.vector_registers - 1 - n) // n >= LEAST_ROWS)
+    fitting = (n for n in VECTORS if machine.tile_positions(n) >= LEAST_ROWS)
     return next((n for n in fitting if columns % (2 * n * lanes) == 0), 0)
 
 
@@ -197,7 +197,7 @@ class _Strassen:
         part = s.cache_write(self.products, "register")
         stage = s[self.products]
         q, i, j = stage.axes
-        io, ii = stage.split(i, tile_rows(self.rows, width // lanes, machine.vector_registers), tail="partition")
+        io, ii = stage.split(i, tile_rows(self.rows, width // lanes, machine), tail="partition")
         vector, lane = stage.split(j, lanes)
         stage.reorder(q, io, ii, vector, lane)
         register_tile(stage, ii, vector, lane)

@@ -83,7 +83,7 @@ class Layer:
         vectors = panel // lanes if panel % lanes == 0 else min(2, -(-self.width // lanes))
         go, gi = stage.split(g, vectors * lanes, tail="partition")
         gv, lane = stage.split(gi, min(lanes, self.width))
-        most = (machine.vector_registers - 1 - vectors) // vectors
+        most = machine.tile_positions(vectors)
         ro, ri = stage.split(row, balanced(self.time * self.batch, most), tail="partition")
         stage.reorder(d, go, ro, ri, gv, lane)
         register_tile(stage, ri, gv, lane)
