@@ -88,7 +88,6 @@ def test_layers_of_the_phase_of_tests_are_kept(rule, kept):
     ("text", "message"),
     [
         ("name: 'net'", "expected a network with layers in phase TEST, found none"),
-        (layer("a", "x", "y"), "layer 'a': expected one before it that gives 'x', found none"),
         (INPUT + layer("a", "x", "y") + layer("b", "x", "y"), "layer 'b': expected a top of its own, found 'y'"),
         (INPUT + layer("a", "x", "y y"), "layer 'a': expected to give different blobs, found y, y"),
         (INPUT + 'layer { name: "a" bottom: "x" top: "y" }', "line 1: layer 'a': expected one type, found none"),

@@ -73,6 +73,41 @@ def test_a_cut_at_a_blob(data):
     assert [value.name for value in graph.outputs] == ["conv@conv"]
 
 
+LOSS = b'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "y" bottom: "label" top: "loss" }'
+
+
+def test_labels_of_a_loss_that_is_cut_off_are_not_asked_for(data):
+    fed = NETWORK.replace(b"input_dim: 4\n", b'input_dim: 4\nlayer { type: "Data" top: "more" top: "label" }\n')
+    for text in (NETWORK + LOSS, fed + LOSS):
+        graph, _ = frontends.load(text, data, outputs=["y"])
+        assert [value.name for value in graph.inputs] == ["x"]
+
+
+def test_a_layer_that_reads_what_none_gives_is_refused(data):
+    with pytest.raises(FrontendError) as caught:
+        frontends.load(NETWORK + LOSS, data)
+    assert str(caught.value) == (
+        "layer 'loss' (SoftmaxWithLoss): expected one before it that gives 'label', found none; it compares with "
+        "labels, which there are only in training: use the deploy network, or end before it: outputs=[...], or "
+        "--to NAME"
+    )
+    with pytest.raises(
+        FrontendError, match=r"layer 'relu' \(ReLU\): expected one before .* gives 'other', found none(?!;)"
+    ):
+        frontends.load(NETWORK.replace(b'bottom: "conv" top: "conv"', b'bottom: "other" top: "z"'), data)
+
+
+def test_every_input_without_a_shape_is_named(data):
+    text = NETWORK.replace(b'input: "x"\ninput_dim: 1 input_dim: 2 input_dim: 4 input_dim: 4', b"")
+    fed = b'layer { type: "Data" top: "x" top: "label" }' + text
+    with pytest.raises(FrontendError) as caught:
+        frontends.load(fed, data)
+    assert str(caught.value).startswith(
+        "inputs 'x' (float32), 'label' (float32): the model declares no shape; give sizes of all dimensions: "
+        "shapes={'x': (...)}, or --shape x=...x..."
+    )
+
+
 @pytest.mark.parametrize("form", ["legacy", "double", "old", "oldest"])
 def test_weights_of_all_times(form):
     proto = Weights()

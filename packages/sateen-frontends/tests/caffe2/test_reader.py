@@ -63,7 +63,7 @@ def test_both_nets_are_known_by_their_content_and_by_no_other_reader(nets):
 
 
 def test_what_is_missing_is_named(folder, nets):
-    with pytest.raises(FrontendError, match="input 'x' declares no shape; give its own, such as shapes="):
+    with pytest.raises(FrontendError, match=r"input 'x' \(float32\): the model declares no shape"):
         frontends.load(folder / "net_predict.pb")
     (folder / "net_init.pb").unlink()
     with pytest.raises(FrontendError, match="expected the init net of Caffe2 beside it, found no net_init"):
@@ -74,6 +74,25 @@ def test_what_is_missing_is_named(folder, nets):
         frontends.load(nets[0], nets[0], shapes=SHAPES)
     with pytest.raises(FrontendError, match="expected a net of Caffe2 as text: 2:1"):
         frontends.load(b'op { type: "Relu" input: "x" output: "y" }\n}', nets[1], shapes=SHAPES)
+
+
+def test_weights_that_the_init_net_does_not_fill_are_named(nets, init):
+    with pytest.raises(FrontendError) as caught:
+        frontends.load(nets[0], init(w=WEIGHT), shapes=SHAPES)
+    assert str(caught.value) == (
+        "operator 'y' (FC) reads weights 'b', which the init net does not fill; give the init net that does (weights=, "
+        "or --weights FILE), or the shapes of those that are inputs (shapes=, or --shape)"
+    )
+    graph, _ = frontends.load(nets[0], init(w=WEIGHT), shapes={**SHAPES, "b": (2,)})
+    assert [value.name for value in graph.inputs] == ["x", "b"]
+
+
+def test_a_weight_of_a_single_zero_is_no_place_for_an_input(operator, init):
+    net = Net(name="net", op=[operator("FC", ["x", "w", "b"], ["y"])], external_output=["y"]).SerializeToString()
+    filled = Net.FromString(init(w=WEIGHT[:1]))
+    filled.op.append(operator("ConstantFill", [], ["b"], shape=[1]))
+    graph, _ = frontends.load(net, filled.SerializeToString(), shapes=SHAPES)
+    assert [value.name for value in graph.inputs] == ["x"]
 
 
 def test_damage_is_an_error_of_the_frontend(nets):

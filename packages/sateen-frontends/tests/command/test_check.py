@@ -115,12 +115,34 @@ def test_dimensions_that_belong_together_get_sizes_that_fit(sateen, tmp_path):
     assert sateen(*shlex.split(command)[1:]).status == 0
 
 
-def test_gaps_of_the_best_sizes_are_told_where_none_work(sateen, tmp_path):
+def test_a_gap_that_no_size_closes_is_told_as_such(sateen, tmp_path):
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Alien", ["r"], ["y"])]
     ran = sateen("check", save(tmp_path / "alien.onnx", nodes, {"x": ["n", 3]}))
     assert ran.status == 1
-    assert "; of the sizes that were tried none works, the best are\n  sateen check " in ran.out
-    assert "with these: model 'alien.onnx', 2 nodes, operator sets ai.onnx 17: 1 node can't be compiled" in ran.out
+    assert "; say what they are, such as\n  sateen check " in ran.out
+    assert "\nwith these, as with all that were tried: model 'alien.onnx', 2 nodes, operator sets ai" in ran.out
+
+
+def test_gaps_of_the_nearest_sizes_are_told_where_none_work(sateen, tmp_path):
+    nodes = [helper.make_node("Add", ["x", "x"], ["r"]), helper.make_node("Concat", ["r", "c"], ["y"], axis=0)]
+    ran = sateen("check", save(tmp_path / "odd.onnx", nodes, {"x": [2, "n"], "c": [2, 3]}))
+    assert (ran.status, ran.err) == (1, "")
+    assert "; say what they are, since none of the 6 that were tried works; the nearest are\n  sateen check " in ran.out
+    assert " --dim n=128\nwith these: model 'odd.onnx', 2 nodes, operator sets ai.onnx 17: 1 node can't" in ran.out
+
+
+def test_inputs_that_decide_are_asked_for_with_the_sizes(sateen, tmp_path):
+    branches = [
+        helper.make_graph([helper.make_node(op, ["x"], ["b"])], op, [], [onnx.ValueInfoProto(name="b")])
+        for op in ("Neg", "Transpose")
+    ]
+    nodes = [
+        helper.make_node("Cast", ["c"], ["is"], to=TensorProto.BOOL),
+        helper.make_node("If", ["is"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+    ]
+    model = save(tmp_path / "choice.onnx", nodes, {"x": ["n", 3], "c": []})
+    assert f"the nearest are\n  sateen check {model} --dim n=1 --bind c=...\n" in sateen("check", model).out
+    assert sateen("check", model, "--dim", "n=1", "--bind", "c=1").status == 0
 
 
 def test_many_kinds_of_gaps_are_told_in_few_lines(sateen, tmp_path):

@@ -49,7 +49,9 @@ def test_recorded_outputs_judge_a_network_that_begins_at_an_inner_value(sateen, 
 
 
 def test_an_unknown_value_is_refused_with_the_known_ones(sateen, chain):
-    assert "inputs names 'w'; the model's values are 'x', 'y', 'z'" in sateen("check", chain, "--from", "w").err
+    assert (
+        "inputs (--from) names 'w'; the model's values are 'x', 'y', 'z'" in sateen("check", chain, "--from", "w").err
+    )
 
 
 def test_engines_run_whole_networks(sateen, chain):

@@ -38,6 +38,8 @@ def types(**shapes: tuple[int | str, ...]) -> dict[str, TensorType]:
         (("n", "c", "h", "w"), {"n": 1, "c": 3, "h": 224, "w": 224}),
         (("n", "time"), {"n": 1, "time": 128}),
         ((8, "batch_size", 64), {"batch_size": 1}),
+        ((2, "n", 64), {"n": 1}),
+        ((1, "time", 64), {"time": 128}),
     ],
 )
 def test_usual_sizes_come_first(shape, first):
@@ -64,6 +66,17 @@ def test_a_search_without_success_ends_soon_with_the_best(nodes, most):
     assert not sizes.work
     assert sizes.dims["d0"] == 16
     assert len(tried) <= most
+
+
+def test_gaps_that_every_size_has_are_told_apart():
+    usual = open_dimensions(types(x=("n", 3)))
+    assert not find_sizes(usual, reading(lambda _: 1, 1, [])).matter
+    assert find_sizes(usual, reading(lambda dims: dims["n"], 1, [])).tried == 2
+
+    def read(dims):
+        return None, Report("net", {}, {"Conv": 1}, (Gap("n", "Conv", "", 17, (), f"not {dims['n']}", ""),), 0)
+
+    assert find_sizes(usual, read).matter
 
 
 def test_a_shape_is_given_where_dimensions_have_no_names():

@@ -66,7 +66,7 @@ class PlainModel(LoadedModel):
         nodes = in_order(list(self._of("node")), _reads, _gives, lambda line: f"node {line[0]!r}")
         inputs = {given.name: given for given in self.declarations()}
         part = part_of(nodes, list(inputs), [name for (name,) in self._of("output")], _reads, _gives, bindings)
-        names = [name for line in nodes for name in _gives(line)]
+        names = [*inputs, *(name for line in nodes for name in _gives(line))]
         declarations = [inputs[name] for name in part.inputs]
         importer = PlainImporter("net", "net", declarations, names, part.outputs, bindings, self.limits)
         importer.bind_inputs()

@@ -34,8 +34,11 @@ def test_a_value_at_which_a_network_ends_may_be_one_at_which_it_begins(plain):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"inputs": ["pear"]}, "inputs names 'pear'; the model's values are 'sound', 'x', 'pair', 'twice', 'y'"),
-        ({"outputs": ["z"]}, "outputs names 'z'; the model's values are"),
+        (
+            {"inputs": ["pear"]},
+            r"inputs \(--from\) names 'pear'; the model's values are 'sound', 'x', 'pair', 'twice', 'y'",
+        ),
+        ({"outputs": ["z"]}, r"outputs \(--to\) names 'z'; the model's values are"),
         ({"inputs": ["twice"], "outputs": ["y"]}, "can't begin at 'twice': the model does not say of what type it is"),
         ({"inputs": ["y"], "outputs": ["twice"]}, "can't begin at 'y': what it gives does not depend on that"),
     ],
@@ -43,3 +46,19 @@ def test_a_value_at_which_a_network_ends_may_be_one_at_which_it_begins(plain):
 def test_what_is_no_place_to_cut_is_refused(plain, where, message):
     with pytest.raises(FrontendError, match=message):
         load(plain(LINES), **where)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "message"),
+    [
+        ({"inputs": ["pair"]}, "sound", "the part that is read, whose inputs are 'x', 'pair'; leave its shape out, or"),
+        ({"inputs": ["pair"]}, "twice", "the part that is read, whose inputs are 'x', 'pair'; leave its shape out, or"),
+        ({}, "pair", "the network, whose inputs are 'sound', 'x'; begin there: inputs=['pair'], or --from pair"),
+    ],
+)
+def test_a_shape_of_a_value_that_is_no_input_is_refused_with_what_to_do(plain, where, name, message):
+    with pytest.raises(FrontendError) as caught:
+        check(plain(LINES), shapes={name: (2,)}, **where)
+    assert str(caught.value).startswith(
+        f"shapes (--shape) names {name!r}, a value of the model, but no input of {message}"
+    )

@@ -43,14 +43,14 @@ def test_open_dimensions_in_front_stay_open(coreml):
 
 def test_a_blob_behind_what_cannot_be_read_needs_a_shape(coreml):
     made = _chain(coreml, "custom", className="mine").SerializeToString()
-    with pytest.raises(FrontendError, match="input 'h' declares no shape; give its own, such as shapes="):
+    with pytest.raises(FrontendError, match=r"input 'h' \(float32\): the model declares no shape"):
         from_coreml(made, inputs=["h"])
     graph, _ = from_coreml(made, inputs=["h"], shapes={"h": (1, 3, 1, 1)})
     assert [str(v.type) for v in graph.inputs] == ["float32[1, 3, 1, 1]"]
 
 
 def test_an_unknown_blob_is_named(coreml):
-    with pytest.raises(FrontendError, match="inputs names 'g'; the model's values are"):
+    with pytest.raises(FrontendError, match=r"inputs \(--from\) names 'g'; the model's values are"):
         from_coreml(_chain(coreml, ReLU=RELU).SerializeToString(), inputs=["g"])
 
 

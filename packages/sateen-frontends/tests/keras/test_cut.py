@@ -47,7 +47,7 @@ def test_text_is_refused_with_what_to_do(reviews):
     data, _ = reviews
     with pytest.raises(FrontendError, match="found 'string'; begin the network behind what reads it: inputs="):
         frontends.load(data)
-    with pytest.raises(FrontendError, match="'words' declares no shape"):
+    with pytest.raises(FrontendError, match=r"'words' \(\w+\): the model declares no shape"):
         frontends.load(data, inputs=["words"])
 
 

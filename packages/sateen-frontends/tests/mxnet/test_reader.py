@@ -100,7 +100,7 @@ def test_two_symbols_are_no_pair(symbol):
 
 
 def test_an_input_without_a_shape_asks_for_it(symbol, arrays_of):
-    with pytest.raises(FrontendError, match="input 'data' declares no shape; give its own, such as shapes="):
+    with pytest.raises(FrontendError, match=r"input 'data' \(float32\): the model declares no shape"):
         frontends.load(symbol, arrays_of(WEIGHTS))
 
 

@@ -203,7 +203,8 @@ def test_an_input_without_a_shape_needs_one() -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [1])})
     model.graph.input[0].type.tensor_type.ClearField("shape")
     assert refusal(model) == (
-        "input 'x' declares no shape; give its own, such as shapes={'x': (1, 3, 224, 224)}, or --shape x=1x3x224x224"
+        "input 'x' (float32): the model declares no shape; give sizes of all dimensions: shapes={'x': (...)}, or "
+        "--shape x=...x..."
     )
     assert from_onnx(model, shapes={"x": (2, 3)})[0].inputs[0].type.shape == (2, 3)
 

@@ -42,7 +42,9 @@ def test_the_commands_of_the_page_run():
 
 @pytest.mark.usefixtures("frozen")
 def test_a_tensor_without_a_shape_asks_for_it():
-    with pytest.raises(FrontendError, match=r"input 'conv1/Relu' declares no shape; .*--shape conv1/Relu="):
+    with pytest.raises(
+        FrontendError, match=r"input 'conv1/Relu' \(float32\): the model declares no shape; .*--shape conv1/Relu="
+    ):
         load("frozen.pb", inputs=["conv1/Relu"])
 
 

@@ -77,7 +77,7 @@ def test_a_scalar_placeholder_keeps_its_default(make, extents, expected):
 def test_old_graphs_leave_shapes_open(make):
     graph = make.graph(make.placeholder("x"), make.node("y", "Relu", "x", T=FLOAT))
     graph.versions.producer = 21
-    with pytest.raises(FrontendError, match="input 'x' declares no shape"):
+    with pytest.raises(FrontendError, match=r"input 'x' \(\w+\): the model declares no shape"):
         from_tensorflow(graph.SerializeToString())
     network, _ = from_tensorflow(graph.SerializeToString(), shapes={"x": (2, 3)})
     assert str(network.outputs[0].type) == "float32[2, 3]"

@@ -9,7 +9,7 @@ from sateen.frontends.caffe.converters import CONVERTERS
 from sateen.frontends.caffe.network import FLOAT, Layer, Network
 from sateen.frontends.caffe.node import CaffeNode
 from sateen.frontends.caffe.parameters import parameters_of
-from sateen.frontends.caffe.refusals import refusal_of
+from sateen.frontends.caffe.refusals import refusal_of, require_bottoms
 from sateen.frontends.caffe.weights import Blob
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
@@ -33,6 +33,8 @@ class CaffeImporter(Importer[Layer]):
             network.layers, list(inputs), network.outputs, lambda layer: layer.inputs, lambda layer: layer.outputs,
             bindings,
         )  # fmt: skip
+        for layer in self.part.nodes:
+            require_bottoms(layer)
         names = [*inputs, *(name for layer in network.layers for name in layer.outputs)]
         declarations = [inputs[name] for name in self.part.inputs]
         graph = network.name or "network"

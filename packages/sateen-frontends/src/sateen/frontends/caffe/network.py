@@ -44,7 +44,8 @@ DATA_TYPES = frozenset({
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """A layer; `inputs` and `outputs` are names of values, `bottoms` and `tops` those of blobs."""
+    """A layer; `inputs` and `outputs` are names of values, `bottoms` and `tops` those of blobs. `lacks` are bottoms
+    that no layer before it gives, such as labels in a network without its layers of data."""
 
     name: str
     type: str
@@ -53,6 +54,7 @@ class Layer:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     message: Message
+    lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +203,12 @@ def _valued(name: str, declared: Sequence[Declaration], layers: Sequence[tuple[S
     blobs = Blobs([given.name for given in declared], (top for (_, _, _, tops), _ in layers for top in tops))
     made = []
     for (layer, type_, bottoms, tops), message in layers:
-        inputs = blobs.read(bottoms, f"layer {layer!r}")
+        lacks = tuple(bottom for bottom in bottoms if bottom not in blobs.values)
+        inputs = blobs.read([bottom for bottom in bottoms if bottom not in lacks], f"layer {layer!r}")
         if foreign := next((top for top in tops if top in blobs.values and top not in bottoms), None):
             raise FrontendError(f"layer {layer!r}: expected a top of its own, found {foreign!r}, which another gives")
         outputs = blobs.write(tops, f"layer {layer!r}", layer)
-        made.append(Layer(layer, type_, bottoms, tops, inputs, outputs, message))
+        made.append(Layer(layer, type_, bottoms, tops, inputs, outputs, message, lacks))
     return Network(name, tuple(declared), tuple(made), tuple(blobs.unread))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sateen.frontends.caffe.network import Layer
 from sateen.frontends.caffe.parameters import PARAMETERS
 from sateen.frontends.core.refusals import DATA_DECIDES, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
+from sateen.runtime.errors import FrontendError
 
 _LOSS = (
     "it compares with labels, which there are only in training",
@@ -25,6 +27,16 @@ REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(("Filter", "Proposal"), DATA_DECIDES),
     "ROIAlign": ("forks of Caffe place the samples of its regions in different ways", END),
 }  # fmt: skip
+
+
+def require_bottoms(layer: Layer) -> None:
+    """Raises FrontendError for a layer that reads a blob which no layer before it gives."""
+    if layer.lacks:
+        remedy = f"; {_LOSS[0]}: {_LOSS[1]}" if REFUSALS.get(layer.type) is _LOSS else ""
+        raise FrontendError(
+            f"layer {layer.name!r} ({layer.type}): expected one before it that gives {layer.lacks[0]!r}, found none"
+            f"{remedy}"
+        )
 
 
 def refusal_of(type_: str) -> UnsupportedError:

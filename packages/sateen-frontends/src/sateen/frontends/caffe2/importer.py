@@ -8,7 +8,7 @@ from functools import partial
 from sateen.frontends.caffe2.converters import CONVERTERS
 from sateen.frontends.caffe2.network import FLOAT, Network, Operation
 from sateen.frontends.caffe2.node import Caffe2Node
-from sateen.frontends.caffe2.refusals import refusal_of
+from sateen.frontends.caffe2.refusals import refusal_of, require_weights
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -29,6 +29,7 @@ class Caffe2Importer(Importer[Operation]):
             network.operations, list(inputs), network.outputs, lambda node: node.inputs, lambda node: node.outputs,
             bindings if bindings.outputs or bindings.inputs else replace(bindings, outputs=network.outputs),
         )  # fmt: skip
+        require_weights(self.part.nodes, inputs.keys() - {*bindings.shapes, *bindings.constants, *bindings.inputs})
         self.used = frozenset(self.part.outputs).union(*(node.inputs for node in self.part.nodes))
         names = [*inputs, *(name for node in network.operations for name in node.outputs)]
         declarations = [

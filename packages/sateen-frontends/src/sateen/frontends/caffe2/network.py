@@ -22,6 +22,8 @@ INPUT_TYPES = {
 }  # fmt: skip
 """Operators that read other than floats: which input, and its type. Nets declare none."""
 _CONVOLUTIONS = frozenset({"Conv", "Conv1D", "Conv2D", "Conv3D"})
+WITH_WEIGHTS = _CONVOLUTIONS | {"ConvTranspose", "FC", "FCTransposed", "InstanceNorm", "PRelu", "SpatialBN"}
+"""Operators of which all inputs but the first are weights."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,8 +67,9 @@ def _input_names(fills: dict[str, net_pb2.Operator], predict: net_pb2.Net, given
     found: dict[str, None] = {}
     for op in predict.op:
         for name in op.input:
+            is_weight = op.type in WITH_WEIGHTS and name != op.input[0]
             if name not in written and (
-                name not in fills or name in given or _is_placeholder(fills[name], name, predict)
+                name not in fills or name in given or (not is_weight and _is_placeholder(fills[name], name, predict))
             ):
                 found.setdefault(name)
         written.update(op.output)

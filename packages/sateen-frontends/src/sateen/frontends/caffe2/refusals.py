@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from sateen.frontends.caffe2.converters import CONVERTERS
+from sateen.frontends.caffe2.network import WITH_WEIGHTS, Operation
 from sateen.frontends.core.refusals import DATA_DECIDES, END, LABELS, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
+from sateen.runtime.errors import FrontendError
 
 _RANDOM = ("it fills a blob with random numbers", "save the trained weights, which GivenTensorFill holds")
 REFUSALS: Mapping[str, Refusal] = {
@@ -26,6 +28,17 @@ REFUSALS: Mapping[str, Refusal] = {
     "Python": ("it runs code of its own", END),
 }  # fmt: skip
 """The reason by type, and what would help."""
+
+
+def require_weights(operations: Sequence[Operation], inputs: Collection[str]) -> None:
+    """Raises FrontendError for inputs that are read as weights: the init net is that of another network, or cut off."""
+    for operation in operations:
+        if operation.type in WITH_WEIGHTS and (absent := [name for name in operation.inputs[1:] if name in inputs]):
+            raise FrontendError(
+                f"operator {operation.name!r} ({operation.type}) reads weights {', '.join(map(repr, absent))}, which "
+                "the init net does not fill; give the init net that does (weights=, or --weights FILE), or the shapes "
+                "of those that are inputs (shapes=, or --shape)"
+            )
 
 
 def refusal_of(type_: str) -> UnsupportedError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sateen.frontends.core.report import Report
+from sateen.frontends.core.report import Gap, Report
 from sateen.graph_ir.ir import Dim, Graph, Symbol, TensorType
 
 MOST_TRIALS = 32
@@ -14,8 +14,9 @@ MOST_NODES = 20_000
 LEAST_TRIALS = 3
 
 _BATCHES = (1, 2)
-_EXTENTS = (224, 320, 640, 256, 512, 32)
+_EXTENTS = (224, 320, 640, 256, 512, 32, 28, 299, 416, 128, 64)
 _LENGTHS = (128, 16, 1, 512, 2, 32)
+_STATES = (1, 128, 16, 2, 512, 32)
 _CHANNELS = (3, 1, 4)
 
 Reading = Callable[[Mapping[str, int]], tuple[Graph | None, Report]]
@@ -24,10 +25,13 @@ Reading = Callable[[Mapping[str, int]], tuple[Graph | None, Report]]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of dimensions, and the gaps of the model with them."""
+    """Sizes of dimensions, and the gaps of the model with them; `lasting` are those gaps, by node and reason, that the
+    model had with all of the sizes that were `tried`."""
 
     dims: Mapping[str, int]
     report: Report
+    tried: int = 1
+    lasting: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def work(self) -> bool:
@@ -37,6 +41,15 @@ class Sizes:
     def unread(self) -> int:
         """Nodes that can't be read with these sizes."""
         return len(self.report.gaps) + self.report.unchecked
+
+    @property
+    def matter(self) -> bool:
+        """Whether a gap came or went with the sizes."""
+        return any(_reason(gap) not in self.lasting for gap in self.report.gaps)
+
+
+def _reason(gap: Gap) -> tuple[str, str]:
+    return gap.node, gap.reason
 
 
 def open_dimensions(types: Mapping[str, TensorType]) -> dict[str, tuple[int, ...]]:
@@ -50,9 +63,12 @@ def open_dimensions(types: Mapping[str, TensorType]) -> dict[str, tuple[int, ...
 
 
 def _usual(name: str, axis: int, shape: Sequence[Dim]) -> tuple[int, ...]:
-    """A batch is small, pictures [N, C, H, W] and [N, H, W, C] have some hundred rows, sequences some hundred steps."""
+    """A batch is small, pictures [N, C, H, W] and [N, H, W, C] have some hundred rows, sequences some hundred steps.
+    States of recurrent layers are [layers or directions, N, C]."""
     if axis == 0 or "batch" in name.lower():
         return _BATCHES
+    if len(shape) == 3 and axis == 1 and isinstance(shape[0], int) and shape[0] > 1 and isinstance(shape[2], int):
+        return _STATES
     if len(shape) < 4:
         return _LENGTHS
     return _CHANNELS if axis == 1 and not isinstance(shape[-1], int) else _EXTENTS
@@ -62,13 +78,16 @@ def find_sizes(usual: Mapping[str, tuple[int, ...]], read: Reading) -> Sizes:
     """Sizes that work, otherwise those with the fewest unread nodes."""
     best: Sizes | None = None
     tried: set[tuple[int, ...]] = set()
+    lasting: frozenset[tuple[str, str]] | None = None
     left = MOST_NODES
 
     def trial(dims: Mapping[str, int]) -> Sizes:
-        nonlocal best, left
+        nonlocal best, lasting, left
         tried.add(tuple(dims.values()))
         found = Sizes(dims, read(dims)[1])
         left -= found.report.nodes
+        gaps = frozenset(map(_reason, found.report.gaps))
+        lasting = gaps if lasting is None else lasting & gaps
         best = found if best is None or found.unread < best.unread else best
         return best
 
@@ -76,19 +95,20 @@ def find_sizes(usual: Mapping[str, tuple[int, ...]], read: Reading) -> Sizes:
         if trial(dims).work or (left < 0 and len(tried) >= LEAST_TRIALS):
             break
     assert best is not None
+    assert lasting is not None
     for name, size in ((name, size) for name, sizes in usual.items() for size in sizes):
         dims = {**best.dims, name: size}
         if best.work or left < 0 or len(tried) >= MOST_TRIALS:
             break
         if tuple(dims.values()) not in tried:
             trial(dims)
-    return best
+    return replace(best, tried=len(tried), lasting=lasting)
 
 
 def _alike(usual: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
-    """Sizes in which dimensions of one kind are equal, the most usual first."""
+    """Sizes in which dimensions of one kind are equal, the most usual first, and batches are 1."""
     for i in range(max(map(len, usual.values()))):
-        yield {name: sizes[min(i, len(sizes) - 1)] if sizes is not _BATCHES else 1 for name, sizes in usual.items()}
+        yield {name: 1 if sizes[0] == 1 else sizes[min(i, len(sizes) - 1)] for name, sizes in usual.items()}
 
 
 def options_of(types: Mapping[str, TensorType], dims: Mapping[str, int]) -> list[str]:

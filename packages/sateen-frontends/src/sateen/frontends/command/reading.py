@@ -84,18 +84,16 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
     def read(dims: Mapping[str, int]) -> tuple[Graph | None, Report]:
         return model.read(Bindings(compilation.shapes, {**compilation.dims, **dims}, constants, *cut), operators)
 
-    if compilation.is_cut:  # the graph knows which inputs are left
-        graph, report = read({})
-        types = {} if graph is None else {v.name: v.type for v in graph.inputs}
-        if not open_dimensions(types):
-            return Reading(graph, report)
-    else:
+    graph, report = read({})
+    if not compilation.is_cut:
         types = input_types_of(model, compilation)
+    else:  # the graph knows which inputs are left
+        types = {} if graph is None else {v.name: v.type for v in graph.inputs}
     usual = open_dimensions(types)
     if not usual:
-        return Reading(*read({}))
+        return Reading(graph, report)
     sizes = find_sizes(usual, read)
-    return Reading(None, sizes.report, _advice(types, sizes), read({})[0])
+    return Reading(None, sizes.report, _advice(types, sizes), graph)
 
 
 def input_types_of(model: LoadedModel, compilation: Compilation) -> dict[str, TensorType]:
@@ -111,8 +109,18 @@ def _advice(types: Mapping[str, TensorType], sizes: Sizes) -> str:
     more = f" and {len(open_) - MOST_INPUTS} more" if len(open_) > MOST_INPUTS else ""
     words: list[str] = click.get_current_context().obj  # as `main` has got them
     end = words.index("--") if "--" in words else len(words)  # behind it all words are names of files
-    example = shlex.join([*words[:end], *options_of(types, sizes.dims), *words[end:]])
+    bound = "".join(f" --bind {name}=..." for name in _decide(types, sizes.report))
+    example = shlex.join([*words[:end], *options_of(types, sizes.dims)]) + bound
+    example += f" {shlex.join(words[end:])}" if words[end:] else ""
     advice = f"expected inputs of known dimensions, found {'; '.join(open_[:MOST_INPUTS])}{more}; say what they are"
     if sizes.work:
         return f"{advice}, such as\n  {example}"
-    return f"{advice}; of the sizes that were tried none works, the best are\n  {example}\nwith these: {sizes.report}"
+    if not sizes.matter:
+        return f"{advice}, such as\n  {example}\nwith these, as with all that were tried: {sizes.report}"
+    tried = f"none of the {sizes.tried} that were tried works" if sizes.tried > 1 else "the usual ones don't work"
+    return f"{advice}, since {tried}; the nearest are\n  {example}\nwith these: {sizes.report}"
+
+
+def _decide(types: Mapping[str, TensorType], report: Report) -> list[str]:
+    """The inputs that gaps ask to bind, since their values decide."""
+    return [name for name in types if any(f" --bind {name}=..." in gap.help for gap in report.gaps)]

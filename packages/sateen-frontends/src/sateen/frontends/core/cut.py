@@ -37,8 +37,8 @@ def part_of(
     if not bindings.inputs and not bindings.outputs:
         return Part(nodes, inputs, outputs)
     values = dict.fromkeys([*inputs, *(name for node in nodes for name in gives(node) if name)])
-    require_known(bindings.inputs, values, "inputs", "values")
-    require_known(bindings.outputs, values, "outputs", "values")
+    require_known(bindings.inputs, values, "inputs (--from)", "values")
+    require_known(bindings.outputs, values, "outputs (--to)", "values")
     ends = tuple(bindings.outputs or outputs)
     needed = set(ends)
     kept: list[P] = []

@@ -10,12 +10,21 @@ from abc import ABC, abstractmethod
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from sateen.frontends.core.emitter import Allowance, Emitter
-from sateen.frontends.core.inputs import Bindings, Declaration, bound, constant_input, input_types, require_known
+from sateen.frontends.core.inputs import (
+    Bindings,
+    Declaration,
+    bound,
+    constant_input,
+    input_types,
+    require_inputs,
+    require_known,
+)
 from sateen.frontends.core.operands import Operand, binding_of, open_dimensions_of, require_bound, type_of
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
 from sateen.frontends.core.report import BehindGapError, Gap, Report, UnsupportedError
@@ -52,7 +61,10 @@ class Importer(ABC, Generic[P]):
         self.constants = bindings.constants
         given = {declared.name for declared in declarations}
         begun = [self._begun(name, bindings) for name in dict.fromkeys(bindings.inputs) if name not in given]
-        self.inputs, self.dims = input_types([*declarations, *begun], bindings.shapes, bindings.dims)
+        inputs = [*(_told_by(bindings, declared) for declared in declarations), *begun]
+        names = tuple(names)
+        require_inputs([declared.name for declared in inputs], names, bindings)
+        self.inputs, self.dims = input_types(inputs, bindings.shapes, bindings.dims)
         self._open = {name for type_ in self.inputs.values() for name in type_.symbols}
         self._allowance = Allowance()
         self.emitter = self.emitter_of(graph, names, outputs)
@@ -81,12 +93,12 @@ class Importer(ABC, Generic[P]):
         has no element type; `shapes` may give the shape."""
         declared = self.declaration(name)
         given = bindings.constants.get(name)
-        if given is not None and (declared is None or declared.shape is None):
+        if given is not None and declared is None:
             data = np.asarray(given)
             return Declaration(name, DType.of(data.dtype), data.shape)
         if declared is None:
             raise FrontendError(f"the network can't begin at {name!r}: the model does not say of what type it is")
-        return declared
+        return _told_by(bindings, declared)
 
     def emitter_of(self, graph: str, names: Iterable[str], outputs: Iterable[str]) -> Emitter:
         """An emitter of a graph whose own values have these names."""
@@ -112,6 +124,9 @@ class Importer(ABC, Generic[P]):
 
         Raises FrontendError if an output has another element type than it declares.
         """
+        if not self._gaps:
+            for name in self.outputs:
+                self._require_known(name)
         report = Report(self.model, opsets, dict(self._operators), tuple(self._gaps), self._unchecked)
         if self._gaps:
             return None, report
@@ -119,16 +134,21 @@ class Importer(ABC, Generic[P]):
             self.emitter.output(self._output(name))
         return self.emitter.finish(), report
 
+    def _require_known(self, name: str) -> None:
+        """Report an output that is data of dimensions without a number."""
+        operand = self.scope[name]
+        if not isinstance(operand, Unknown) and operand is not None:
+            try:
+                require_bound(open_dimensions_of(operand), "its value")
+            except UnsupportedError as error:
+                self._gaps.append(Gap(name, "output", "", 0, (), str(error), error.help))
+
     def _output(self, name: str) -> Value:
         """An output of the graph under its own name."""
         operand = self.scope[name]
         if isinstance(operand, Unknown):
             raise FrontendError(f"output {name!r}: {operand.reason}")
         assert operand is not None, name
-        try:
-            require_bound(open_dimensions_of(operand), f"output {name!r}")
-        except UnsupportedError as error:
-            raise FrontendError(f"{error}; {error.help}") from None
         value = self.emitter.value(operand, f"{name}.data")
         declared = self.declaration(name)
         if declared is not None and declared.dtype != value.type.dtype:
@@ -222,6 +242,14 @@ class Importer(ABC, Generic[P]):
             return UNKNOWN
         known = bound(declared.type, self.dims)
         return place.emitter.stand_in(name, known) if self._open.issuperset(known.symbols) else UNKNOWN
+
+
+def _told_by(bindings: Bindings, declared: Declaration) -> Declaration:
+    """The declaration with the shape of the user's constant, if the model declares none."""
+    given = bindings.constants.get(declared.name)
+    if given is None or declared.shape is not None or declared.name in bindings.shapes:
+        return declared
+    return replace(declared, shape=np.shape(given))
 
 
 def _lacking(heading: Heading, count: int) -> Unknown:

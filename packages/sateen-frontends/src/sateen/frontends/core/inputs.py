@@ -54,6 +54,21 @@ class Bindings:
     outputs: Sequence[str] = ()
 
 
+def require_inputs(inputs: Collection[str], values: Collection[str], bindings: Bindings) -> None:
+    """Raises FrontendError if the user gives a shape to a value of the model that is no input of the network that is
+    read, and says how it would be one, or that it is cut off."""
+    inner = next((name for name in bindings.shapes if name not in inputs and name in values), None)
+    if inner is not None:
+        listed = ", ".join(repr(shortened(name)) for name in islice(inputs, MOST_LISTED))
+        is_cut = bool(bindings.inputs or bindings.outputs)
+        network = "the part that is read" if is_cut else "the network"
+        remedy = "leave its shape out, or begin" if is_cut else "begin"
+        raise FrontendError(
+            f"shapes (--shape) names {inner!r}, a value of the model, but no input of {network}, whose inputs are "
+            f"{listed}; {remedy} there: inputs=[{inner!r}], or --from {inner}"
+        )
+
+
 def input_types(
     inputs: Sequence[Declaration], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
 ) -> tuple[dict[str, TensorType], dict[str, int]]:
@@ -62,6 +77,7 @@ def input_types(
     Raises FrontendError if a shape or dimension does not exist in the model, or contradicts it.
     """
     require_known(shapes, [given.name for given in inputs], "shapes (--shape)", "inputs")
+    _require_shapes([given for given in inputs if given.shape is None and given.name not in shapes])
     for name, shape in shapes.items():
         if isinstance(shape, str) or not all(_is_extent(extent) for extent in shape):
             raise FrontendError(f"input {name!r}: expected a shape of whole numbers of 0 or more, found {shape!r:.80}")
@@ -74,17 +90,25 @@ def input_types(
             symbols |= {d.name for d in type_.shape if isinstance(d, Symbol)}
         if name in shapes:
             type_ = _with_shape(given, shapes[name], bindings)
-        if type_ is None:
-            raise FrontendError(
-                f"input {name!r} declares no shape; give its own, such as shapes={{{name!r}: (1, 3, 224, 224)}}, or "
-                f"--shape {name}=1x3x224x224"
-            )
-        declared[name] = type_
+        if type_ is not None:
+            declared[name] = type_
     require_known(dims, sorted(symbols), "dims (--dim)", "open dimensions")
     wrong = {name: extent for name, extent in bindings.items() if not _is_extent(extent) or extent == 0}
     if wrong:
         raise FrontendError(f"expected dimensions of one or more elements, found {wrong}")
     return {name: bound(type_, bindings) for name, type_ in declared.items()}, bindings
+
+
+def _require_shapes(unknown: Sequence[Declaration]) -> None:
+    """Raises FrontendError if there are inputs of unknown shape, naming all. Not even their rank is known."""
+    if unknown:
+        first = unknown[0].name
+        listed = ", ".join(f"{shortened(given.name)!r} ({given.dtype})" for given in unknown[:MOST_LISTED])
+        more = f" and {len(unknown) - MOST_LISTED} more" if len(unknown) > MOST_LISTED else ""
+        raise FrontendError(
+            f"{'inputs' if len(unknown) > 1 else 'input'} {listed}{more}: the model declares no shape; give sizes of "
+            f"all dimensions: shapes={{{first!r}: (...)}}, or --shape {first}=...x..."
+        )
 
 
 def _is_extent(extent: object) -> bool:
