@@ -1,0 +1,42 @@
+/** Whether this engine runs the code of an artifact. */
+
+import { ArtifactError } from "./errors.js";
+
+/** Modules that only an engine with a feature accepts, by LLVM's name of the feature: each a function with one use. */
+const PROBES = new Map([
+  ["simd128", [0x41, 0, 0xfd, 15, 0xfd, 98]], // i8x16.popcnt(i8x16.splat(0))
+  ["relaxed-simd", [0x41, 0, 0xfd, 15, 0x41, 0, 0xfd, 15, 0xfd, 0x80, 2]], // i8x16.relaxed_swizzle(splat, splat)
+]);
+const VECTOR = 0x7b;
+
+/** Throws ArtifactError unless this engine runs code for a target. */
+export function checkTarget(target) {
+  const words = target.split(" ");
+  const option = (name) => words.find((word) => word.startsWith(`-${name}=`))?.slice(name.length + 2) ?? "";
+  if (!option("mtriple").startsWith("wasm32-")) {
+    throw new ArtifactError(
+      `expected code for WebAssembly, found some for ${target}; compile the model again with --target wasm32`,
+    );
+  }
+  for (const feature of option("mattr").split(",")) {
+    if (feature.startsWith("+") && !hasFeature(feature.slice(1))) {
+      throw new ArtifactError(
+        `expected an engine of WebAssembly with ${feature.slice(1)}, which the network needs, found one without; ` +
+          `use a newer browser, or compile the model again with --target "${without(target, feature)}"`,
+      );
+    }
+  }
+}
+
+function hasFeature(name) {
+  const body = PROBES.get(name);
+  if (body === undefined) return true; // code of an engine without it does not compile, which says so
+  const code = [0, ...body, 0x0b];
+  const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+  const sections = [1, 5, 1, 0x60, 0, 1, VECTOR, 3, 2, 1, 0, 10, code.length + 2, 1, code.length];
+  return WebAssembly.validate(new Uint8Array([...header, ...sections, ...code]));
+}
+
+function without(target, feature) {
+  return target.replace(feature, `-${feature.slice(1)}`);
+}

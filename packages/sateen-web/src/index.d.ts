@@ -1,0 +1,98 @@
+/** Runs networks that sateen compiled to WebAssembly, in browsers and Node. */
+
+export type ElementTypeName =
+  | "int8" | "int16" | "int32" | "int64"
+  | "uint8" | "uint16" | "uint32" | "uint64"
+  | "float16" | "float32" | "float64" | "bfloat16"
+  | "bool" | "float8_e4m3fn" | "float8_e5m2";
+
+/**
+ * The array that holds elements: of int64 BigInt64Array, of uint64 BigUint64Array, of bool Uint8Array with 0 and 1. The
+ * bits of float16 and bfloat16 are in a Uint16Array, those of float8 in a Uint8Array.
+ */
+export type Elements =
+  | Int8Array | Int16Array | Int32Array | BigInt64Array
+  | Uint8Array | Uint16Array | Uint32Array | BigUint64Array
+  | Float32Array | Float64Array;
+
+/** An array with its shape and the name of its element type. */
+export class Tensor {
+  /** Throws ArgumentError if the array has another class or length than type and shape say. */
+  constructor(data: Elements, shape: Iterable<number>, dtype?: ElementTypeName);
+  readonly data: Elements;
+  readonly shape: readonly number[];
+  readonly dtype: ElementTypeName;
+  toString(): string;
+}
+
+/** One array that a network takes or gives. */
+export interface Parameter {
+  readonly name: string;
+  readonly dtype: ElementTypeName;
+  readonly shape: readonly number[];
+  readonly alignment: number;
+  readonly bytes: number;
+  readonly isOutput: boolean;
+}
+
+/** An array of the input's element type in row-major order, or the same with its shape. */
+export type Input = Elements | { data: Elements; shape?: Iterable<number>; dtype?: ElementTypeName };
+
+export interface TimeOptions {
+  /** Runs per sample; 1 by default. */
+  number?: number;
+  /** Samples; 10 by default. */
+  repeat?: number;
+  /** The least seconds of a sample, for which `number` is raised; 0 by default. */
+  minSeconds?: number;
+}
+
+/** `samples` are seconds per run, in the order measured, each the mean of `number` runs in a row. */
+export class TimeResult {
+  constructor(samples: number[], number: number);
+  readonly samples: readonly number[];
+  readonly number: number;
+  readonly median: number;
+  readonly minimum: number;
+  /** The range between the quartiles over the median. */
+  readonly spread: number;
+  toString(): string;
+}
+
+/** A network that is ready to run; `load` makes it. */
+export class Model {
+  private constructor();
+  readonly inputs: readonly Parameter[];
+  readonly outputs: readonly Parameter[];
+  /** What the elements along the last axis of an output are called, by its name, where the model tells. */
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  readonly target: string;
+  /** The outputs by name, new tensors. Throws ArgumentError for inputs that don't fit, ExecutionError for a failure. */
+  run(inputs: Record<string, Input>): Promise<Record<string, Tensor>>;
+  /** Times samples of runs, after one run that is not counted. */
+  time(inputs: Record<string, Input>, options?: TimeOptions): Promise<TimeResult>;
+}
+
+export interface LoadOptions {
+  /** The most threads of a run; 1 by default. */
+  threads?: number;
+}
+
+/**
+ * The network of an artifact, which is bytes, or a URL as text or value: relative to the page, or `file:` in Node.
+ *
+ * Throws ArtifactError for an artifact that can't be fetched, is damaged, or made for another machine, OutOfMemoryError
+ * if there is no memory for it, ArgumentError for a source of another kind.
+ */
+export function load(source: ArrayBuffer | ArrayBufferView | string | URL, options?: LoadOptions): Promise<Model>;
+
+/** The base of all errors that this package throws for a fault outside itself. */
+export class SateenError extends Error {}
+/** Inputs of the wrong name, element type or shape, or an option without meaning. */
+export class ArgumentError extends SateenError {}
+/** An artifact that can't be read, is damaged, of another version, or made for another machine. */
+export class ArtifactError extends SateenError {}
+/** Compiled code that ran and failed. */
+export class ExecutionError extends SateenError {}
+/** There is no memory for a network. */
+export class OutOfMemoryError extends ExecutionError {}

@@ -1,0 +1,7 @@
+/** Runs networks that sateen compiled to WebAssembly, in browsers and Node. */
+
+export { ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError, SateenError } from "./errors.js";
+export { load } from "./load.js";
+export { Model } from "./model.js";
+export { Tensor } from "./tensor.js";
+export { TimeResult } from "./timing.js";
