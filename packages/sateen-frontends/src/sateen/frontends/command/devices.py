@@ -13,10 +13,11 @@ import click
 
 from sateen.frontends.command.arguments import FILE
 from sateen.frontends.command.compilation import Compilation
-from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
 from sateen.runtime import Session
 
+SECONDS = 600.0
+"""How long a request to a device may take."""
 MISSING = "expected sateen-rpc, which is not installed; extra rpc of sateen-frontends brings it"
 _PLACE = re.compile(r"(?P<kind>rpc|tracker)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?")
 
@@ -32,20 +33,26 @@ class DevicePlace:
     name: str
     key_file: Path
 
-    def session(self) -> Session:
-        """A session there. Raises ArgumentError if sateen-rpc is missing, and the errors of a session."""
+    def session(self, seconds: float = SECONDS) -> Session:
+        """A session there, whose requests take at most `seconds`. Raises ArgumentError if sateen-rpc is missing, and
+        the errors of a session."""
         rpc = imported("sateen.rpc", MISSING)
         key = rpc.read_key(self.key_file)
-        with step(f"connecting to {self.text}"):
-            if self.kind == "rpc":
-                session: Session = rpc.RemoteSession(self.host, self.port, key, seconds=SECONDS)
-            else:
-                session = rpc.tracked_session(self.host, self.port, key, self.name, seconds=SECONDS)
-            return session
+        session: Session
+        if self.kind == "rpc":
+            session = rpc.RemoteSession(self.host, self.port, key, seconds=seconds)
+        else:
+            session = rpc.tracked_session(self.host, self.port, key, self.name, seconds=seconds)
+        return session
 
-
-SECONDS = 600.0
-"""How long a request to a device may take."""
+    def count(self) -> int:
+        """How many devices are there; one, at least."""
+        if self.kind == "rpc":
+            return 1
+        rpc = imported("sateen.rpc", MISSING)
+        told = rpc.query(self.host, self.port, rpc.read_key(self.key_file))
+        found = [device for device in told["devices"] if device["name"] == self.name]
+        return max(len(found), 1)
 
 
 def compiled_for(session: Session, compilation: Compilation) -> Compilation:
