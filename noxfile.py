@@ -13,10 +13,12 @@ EXTRAS = {
     "sateen-runtime": "[ml-dtypes]",
     "sateen-tensor-ir": "[ml-dtypes,opencl]",
     "sateen-frontends": "[peers,pictures]",
+    "sateen-rpc": "[proxy]",
 }
 WHEEL_EXTRAS = {  # whole files of tests are about these; what else a package lacks, its tests skip
     "sateen-tensor-ir": "[ml-dtypes]",
     "sateen-frontends": "[rpc]",
+    "sateen-rpc": "[proxy]",
 }
 SUITES = sorted(path.parent.name for path in (ROOT / "tests" / "suites").glob("*/make.py"))
 PYTHON = "3.11"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,6 +14,19 @@ from sateen.rpc import Key, accept, greet
 @pytest.fixture
 def key():
     return Key.new()
+
+
+@pytest.fixture
+def eventually():
+    """Waits until a condition is so."""
+
+    def wait(condition, seconds=20.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not happen"
+            time.sleep(0.02)
+
+    return wait
 
 
 @pytest.fixture
@@ -33,3 +47,10 @@ def channels(ends, key):
         channel, found = accepted.result()
     assert found == key
     return greeted, channel
+
+
+@pytest.fixture
+def other_side():
+    """Calls a function in a thread of its own; a future of the result."""
+    with ThreadPoolExecutor(1) as executor:
+        yield executor.submit

@@ -8,8 +8,21 @@ import sys
 from contextlib import ExitStack
 
 import pytest
+import trustme
 
-from sateen.rpc import RemoteSession, Server, add_key, await_pair, new_code, pair, pairing, read_key, tracked_session
+from sateen.rpc import (
+    RemoteSession,
+    Server,
+    add_key,
+    await_pair,
+    new_code,
+    pair,
+    pairing,
+    query,
+    read_key,
+    tracked_session,
+    trusting,
+)
 from sateen.rpc.command import main
 from sateen.runtime import ArgumentError, SessionLostError, SessionRefusedError, SessionTimeoutError
 
@@ -56,6 +69,39 @@ def test_devices_are_shown_with_their_holders(start, key_file, tmp_path, capsys)
     assert header.split() == ["name", "address", "state", "held", "by", "since", "last", "heard"]
     assert row.startswith("pi    {}:{}".format(*place))
     assert re.search(r"  held   \S+@\S+ \(key [0-9a-f]{16}\)  ", row)
+
+
+def test_a_device_waits_at_a_proxy_and_is_shown(start, key_file, tmp_path, capsys, eventually):
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    certificate, private_key, trusted = (tmp_path / f"{name}.pem" for name in ("certificate", "key", "authority"))
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(private_key)
+    authority.cert_pem.write_to_path(trusted)
+    common = ("--bind", "127.0.0.1:0", "--key-file", key_file)
+    _, at = start("proxy", *common, "--tls-cert", certificate, "--tls-key", private_key)
+    place, key, tls = "{}:{}".format(*at), read_key(key_file), trusting(trusted)
+    start("server", *common, "--store", tmp_path / "store", "--proxy", place, "--name", "pi", "--tls-ca", trusted)
+    eventually(lambda: query(*at, key, tls)["devices"])
+    with RemoteSession(*at, key, tls=tls, device="pi") as session:
+        session.info()
+        capsys.readouterr()
+        assert main(["query", place, "--key-file", str(key_file), "--tls-ca", str(trusted)]) == 0
+    assert re.match(r"pi +127\.0\.0\.1 +connected ", capsys.readouterr().out.splitlines()[1])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("server", "--name", "pi"),
+        ("server", "--proxy", "a:1"),
+        ("tracker", "--tls-cert", "a"),
+        ("proxy", "--tls-key", "a"),
+    ],
+)
+def test_options_that_belong_together(key_file, wrong):
+    with pytest.raises(SystemExit, match="belong"):
+        main([*wrong, "--key-file", str(key_file)])
 
 
 def test_two_machines_pair_by_a_code():

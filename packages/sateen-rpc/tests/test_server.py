@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sateen.rpc import Key, RemoteSession, Server, SessionLimits, greet, served_session
+from sateen.rpc import Key, RemoteSession, Server, SessionLimits, greet, listener, served_session
 from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.store import trim
 from sateen.runtime import (
@@ -49,14 +49,7 @@ def connect(server, key):
     return lambda **options: RemoteSession(*server.address, key, **options)
 
 
-def eventually(condition, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
-def test_a_session_runs_functions_and_holds_arrays(connect, server, library):
+def test_a_session_runs_functions_and_holds_arrays(connect, server, library, eventually):
     with connect() as session:
         module = session.load(library)
         a, c, out = session.array(ONES), session.empty((2, 4)), np.zeros((2, 4), np.float32)
@@ -74,7 +67,7 @@ def test_a_session_runs_functions_and_holds_arrays(connect, server, library):
     eventually(lambda: not server.holders())
 
 
-def test_one_after_the_other_and_never_two(connect, server):
+def test_one_after_the_other_and_never_two(connect, server, eventually):
     in_use = r"the device is in use, held by .*@.* \(key [0-9a-f]{16}\) for \d+ s"
     with connect(), pytest.raises(SessionRefusedError, match=in_use):
         connect()
@@ -83,7 +76,7 @@ def test_one_after_the_other_and_never_two(connect, server):
         session.info()
 
 
-def test_a_crash_ends_the_session_and_the_server_is_free(connect, server, library):
+def test_a_crash_ends_the_session_and_the_server_is_free(connect, server, library, eventually):
     with connect() as session:
         module = session.load(library)
         with pytest.raises(SessionCrashedError, match="crash: the session's process died of SIGSEGV"):
@@ -95,7 +88,7 @@ def test_a_crash_ends_the_session_and_the_server_is_free(connect, server, librar
         session.info()
 
 
-def test_a_loop_ends_at_the_client_s_limit(connect, server, library):
+def test_a_loop_ends_at_the_client_s_limit(connect, server, library, eventually):
     with connect(seconds=1.0) as session:
         module = session.load(library)
         with pytest.raises(SessionTimeoutError, match=r"spin: expected it to end within 1 s, it did not"):
@@ -120,7 +113,7 @@ def test_too_large_files_are_refused_and_the_session_goes_on(connect):
         session.files.put("a", bytes(1000))
 
 
-def test_too_many_files_end_the_session(connect):
+def test_too_many_files_end_the_session(connect, eventually):
     with connect() as session:
         for number in range(4):
             session.files.put(f"f{number}", bytes(500_000))
@@ -129,7 +122,7 @@ def test_too_many_files_end_the_session(connect):
             session.info()
 
 
-def test_a_client_that_dies_frees_the_device(server, key):
+def test_a_client_that_dies_frees_the_device(server, key, eventually):
     host, port = server.address
     program = f"""
 import os, sys
@@ -145,7 +138,7 @@ sys.stdin.read()
         eventually(lambda: not server.holders())
 
 
-def test_a_client_that_stands_still_frees_the_device_after_its_lease(server, key):
+def test_a_client_that_stands_still_frees_the_device_after_its_lease(server, key, eventually):
     host, port = server.address
     program = f"""
 from sateen.rpc import Key, RemoteSession
@@ -160,7 +153,7 @@ input()
         client.kill()
 
 
-def test_nothing_is_left_of_a_session(connect, server, library):
+def test_nothing_is_left_of_a_session(connect, server, library, eventually):
     folders = set(Path(tempfile.gettempdir()).glob("sateen-session-*"))
     with connect() as session:
         session.load(library)
@@ -175,7 +168,7 @@ def children_named(name):
     return [line for line in listed.stdout.splitlines() if name in line]
 
 
-def test_a_session_that_nobody_holds_ends(connect, server):
+def test_a_session_that_nobody_holds_ends(connect, server, eventually):
     session = connect()
     assert len(server.holders()) == 1
     del session
@@ -212,7 +205,7 @@ def test_uploads_that_were_not_used_for_longest_go_first(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
-def test_uploads_are_kept_within_the_limit(tmp_path, key, library):
+def test_uploads_are_kept_within_the_limit(tmp_path, key, library, eventually):
     limits = SessionLimits(store_bytes=1000)
     with Server("127.0.0.1", 0, [key], tmp_path / "store", limits) as server:
         threading.Thread(target=server.serve, daemon=True).start()
@@ -244,22 +237,24 @@ server.serve()
     remove_abandoned()
 
 
-def test_a_server_goes_on_after_a_connection_that_can_t_be_taken(server, connect, monkeypatch):
-    accept, refusals = server._listener.accept, [OSError(24, "Too many open files"), ConnectionAbortedError()]
+def test_a_server_goes_on_after_a_connection_that_can_t_be_taken(tmp_path, key, monkeypatch):
+    refusals = [OSError(24, "Too many open files"), ConnectionAbortedError()]
 
-    class Refusing:
-        fileno, close, shutdown = server._listener.fileno, server._listener.close, server._listener.shutdown
-
+    class Refusing(socket.socket):
         def accept(self):
             if refusals:
                 raise refusals.pop()
-            return accept()
+            return super().accept()
 
-    monkeypatch.setattr(server, "_listener", Refusing())
-    for _ in range(2):
-        with connect() as session:
+    def listening(*address):
+        with socket.create_server(address) as made:
+            return Refusing(fileno=made.detach())
+
+    monkeypatch.setattr(listener, "listening", listening)
+    with Server("127.0.0.1", 0, [key], tmp_path / "store", LIMITS) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session:
             session.info()
-        eventually(lambda: not server.holders())
     assert not refusals
 
 
@@ -319,7 +314,7 @@ def test_a_folder_that_can_t_be_made_is_told(connect, monkeypatch):
         session.info()
 
 
-def test_a_process_that_can_t_be_started_is_told(connect, server, monkeypatch):
+def test_a_process_that_can_t_be_started_is_told(connect, server, monkeypatch, eventually):
     def refuse(*_, **__):
         raise OSError(11, "Resource temporarily unavailable")
 
@@ -351,7 +346,7 @@ def test_requests_that_can_t_be_sent_leave_the_session_open(connect):
         session.info()
 
 
-def test_a_session_is_watched_once_and_when_it_runs(server, key):
+def test_a_session_is_watched_once_and_when_it_runs(server, key, eventually):
     with socket.create_connection(server.address) as connection:
         channel = greet(connection, key)
         channel.send({"op": "claim", "holder": "a", "seconds": 1.0, "token": ""})
@@ -362,7 +357,7 @@ def test_a_session_is_watched_once_and_when_it_runs(server, key):
     eventually(lambda: not server.holders())
 
 
-def test_content_is_sent_once_to_a_server(connect, server, library, tmp_path):
+def test_content_is_sent_once_to_a_server(connect, server, library, tmp_path, eventually):
     with connect() as session:
         session.load(library)
     eventually(lambda: not server.holders())

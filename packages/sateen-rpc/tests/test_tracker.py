@@ -17,7 +17,7 @@ from sateen.rpc import (
     Tracker,
     greet,
     query,
-    registration,
+    standing,
     tracked_session,
     tracker,
 )
@@ -26,13 +26,6 @@ from sateen.rpc.listener import Listener
 from sateen.runtime import ArgumentError, SessionLostError, SessionRefusedError
 
 LIMITS = SessionLimits(lease_seconds=4.0)
-
-
-def eventually(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -71,7 +64,7 @@ def names_of(at, key):
     return sorted((d["name"], d["state"]) for d in query(*at.address, key)["devices"])
 
 
-def test_a_client_is_sent_to_a_free_device(track, device, key):
+def test_a_client_is_sent_to_a_free_device(track, device, key, eventually):
     at = track()
     server = device(at)
     eventually(lambda: names_of(at, key) == [("pi", "free")])
@@ -84,7 +77,7 @@ def test_a_client_is_sent_to_a_free_device(track, device, key):
     eventually(lambda: names_of(at, key) == [("pi", "free")])
 
 
-def test_who_asks_first_is_next_within_a_priority(track, device, key):
+def test_who_asks_first_is_next_within_a_priority(track, device, key, eventually):
     at = track()
     device(at)
     eventually(lambda: names_of(at, key) == [("pi", "free")])
@@ -102,7 +95,7 @@ def test_who_asks_first_is_next_within_a_priority(track, device, key):
     assert order == ["urgent", "first", "second"]
 
 
-def test_clients_share_devices_of_a_name(track, device, key):
+def test_clients_share_devices_of_a_name(track, device, key, eventually):
     at = track()
     for name in ("pi", "pi", "phone"):
         device(at, name)
@@ -132,7 +125,7 @@ def test_without_a_free_device_the_wait_ends(track, device, key):
         tracked_session(*at.address, key, "pi", wait=0.3)
 
 
-def test_a_client_that_gives_up_leaves_the_queue(track, key):
+def test_a_client_that_gives_up_leaves_the_queue(track, key, eventually):
     at = track()
     with socket.create_connection(at.address) as connection:
         channel = greet(connection, key)
@@ -141,11 +134,11 @@ def test_a_client_that_gives_up_leaves_the_queue(track, key):
     eventually(lambda: not query(*at.address, key)["waiting"])
 
 
-def test_a_client_that_left_while_a_device_was_asked_does_not_wait_again(track, key):
+def test_a_client_that_left_while_a_device_was_asked_does_not_wait_again(track, key, eventually):
     at = track()
     with socket.create_connection(at.address) as connection:
         pretended = greet(connection, key)
-        pretended.send({"op": "register", "name": "pi", "host": "0.0.0.0", "port": 9})
+        pretended.send({"op": "register", "name": "pi", "host": "0.0.0.0", "port": 9, "device": ""})
         pretended.send({"op": "state", "free": True, "holders": []})
         eventually(lambda: names_of(at, key) == [("pi", "free")])
         assert query(*at.address, key)["devices"][0]["address"] == "127.0.0.1:9"
@@ -170,7 +163,7 @@ def test_a_wait_must_be_one(track, key, seconds):
     assert answer["message"].startswith("expected seconds to wait, found")
 
 
-def test_a_device_leaves_a_tracker_that_is_silent(key, device):
+def test_a_device_leaves_a_tracker_that_is_silent(key, device, eventually):
     greetings = []
 
     class Silent(Listener):
@@ -186,7 +179,7 @@ def test_a_device_leaves_a_tracker_that_is_silent(key, device):
         eventually(lambda: len(greetings) >= 3)
 
 
-def test_a_device_comes_back_after_an_answer_that_is_none(key, device):
+def test_a_device_comes_back_after_an_answer_that_is_none(key, device, eventually):
     greetings = []
 
     class Odd(Listener):
@@ -200,7 +193,7 @@ def test_a_device_comes_back_after_an_answer_that_is_none(key, device):
         eventually(lambda: len(greetings) >= 3)
 
 
-def test_a_device_that_goes_is_forgotten_and_its_clients_go_elsewhere(track, device, key):
+def test_a_device_that_goes_is_forgotten_and_its_clients_go_elsewhere(track, device, key, eventually):
     at = track()
     server = device(at)
     eventually(lambda: names_of(at, key) == [("pi", "free")])
@@ -211,8 +204,8 @@ def test_a_device_that_goes_is_forgotten_and_its_clients_go_elsewhere(track, dev
         session.info()
 
 
-def test_sessions_and_devices_outlive_a_tracker(track, device, key, monkeypatch):
-    monkeypatch.setattr(registration, "LONGEST_PAUSE", 0.2)
+def test_sessions_and_devices_outlive_a_tracker(track, device, key, monkeypatch, eventually):
+    monkeypatch.setattr(standing, "LONGEST_PAUSE", 0.2)
     at = track()
     device(at)
     with tracked_session(*at.address, key, "pi") as session:
@@ -224,12 +217,12 @@ def test_sessions_and_devices_outlive_a_tracker(track, device, key, monkeypatch)
     eventually(lambda: names_of(again, key) == [("pi", "free")])
 
 
-def test_a_silent_device_is_forgotten(track, key, monkeypatch):
+def test_a_silent_device_is_forgotten(track, key, monkeypatch, eventually):
     monkeypatch.setattr(tracker, "SILENCE_SECONDS", 0.3)
     at = track()
     with socket.create_connection(at.address) as connection:
         channel = greet(connection, key)
-        channel.send({"op": "register", "name": "pi", "host": "127.0.0.1", "port": 9})
+        channel.send({"op": "register", "name": "pi", "host": "127.0.0.1", "port": 9, "device": ""})
         eventually(lambda: names_of(at, key) == [("pi", "held")])
         eventually(lambda: names_of(at, key) == [])
 

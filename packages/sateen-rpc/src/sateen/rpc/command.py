@@ -5,23 +5,28 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 
+from sateen.rpc.dialing import Route
 from sateen.rpc.keys import Key, add_key, read_key, read_keys
 from sateen.rpc.limits import SessionLimits
-from sateen.rpc.listener import listening
+from sateen.rpc.listener import Address, Opening, listening
 from sateen.rpc.pairing import SECONDS, await_pair, new_code, pair
+from sateen.rpc.proxy import Proxy
 from sateen.rpc.registration import Registration
 from sateen.rpc.server import Server
+from sateen.rpc.tls import certified, trusting
 from sateen.rpc.tracked import query
 from sateen.rpc.tracker import Tracker
 from sateen.rpc.version import __version__
-from sateen.runtime.errors import SateenError
-
-Address = tuple[str, int]
+from sateen.rpc.waiting import WaitingDevice
+from sateen.runtime.errors import ArgumentError, SateenError
 
 
 def address(text: str) -> Address:
@@ -62,19 +67,50 @@ def _parser(program: str) -> argparse.ArgumentParser:
     server.add_argument("--tracker", type=address, help="the tracker to register at")
     server.add_argument("--name", help="the name to register under")
     server.add_argument("--advertise", type=address, help="where clients reach this server, if not at --bind")
+    server.add_argument("--proxy", type=address, help="the proxy to wait at, under --name, where nobody can dial")
     for field, kind, words in _LIMITS:
         default = getattr(SessionLimits(), field)
         server.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{words} ({default})")
+    _encrypts(server)
+    _trusts(server, "the tracker and the proxy")
     tracker = verb("tracker", _tracker, "Bring clients and devices together.")
     tracker.add_argument("--bind", type=address, default=("127.0.0.1", 9191), help="where to listen (127.0.0.1:9191)")
-    asked = verb("query", _query, "Show who holds which device, since when, and who waits.")
+    _encrypts(tracker)
+    proxy = verb(
+        "proxy", _proxy, "Connect clients to devices that nobody can dial: these dial the proxy, and wait there."
+    )
+    proxy.add_argument("--bind", type=address, default=("127.0.0.1", 9192), help="where to listen (127.0.0.1:9192)")
+    proxy.add_argument("--websocket", type=address, help="where to take WebSockets, too")
+    _encrypts(proxy)
+    asked = verb("query", _query, "Show who holds which device of a tracker or proxy, since when, and who waits.")
     asked.add_argument("tracker", type=address, metavar="HOST:PORT")
+    _trusts(asked, "it")
     paired = verb("pair", _pair, "Get a key: show a code here, or type the code that another machine shows.")
     paired.add_argument("other", type=address, nargs="?", metavar="HOST:PORT", help="the machine that shows a code")
     paired.add_argument("code", nargs="?", help="its code")
     paired.add_argument("--bind", type=address, default=("127.0.0.1", 9190), help="where to wait for the other machine")
     verb("key", _key, "Write a new key to the file, to copy it to other machines by other means.")
     return parser
+
+
+def _encrypts(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--tls-cert", type=Path, metavar="FILE", help="encrypt connections, with this certificate (PEM)")
+    verb.add_argument("--tls-key", type=Path, metavar="FILE", help="the private key of the certificate (PEM)")
+
+
+def _trusts(verb: argparse.ArgumentParser, whom: str) -> None:
+    verb.add_argument("--tls-ca", type=Path, metavar="FILE", help=f"encrypt connections to {whom}, whose certificate "
+                      "is this one or signed by it (PEM)")  # fmt: skip
+
+
+def _certified(given: argparse.Namespace) -> ssl.SSLContext | None:
+    if (given.tls_cert is None) != (given.tls_key is None):
+        raise SystemExit("sateen-rpc: error: --tls-cert and --tls-key belong together")
+    return None if given.tls_cert is None else certified(given.tls_cert, given.tls_key)
+
+
+def _trusting(given: argparse.Namespace) -> ssl.SSLContext | None:
+    return None if given.tls_ca is None else trusting(given.tls_ca)
 
 
 _LIMITS = (
@@ -90,29 +126,54 @@ _LIMITS = (
 def _server(given: argparse.Namespace) -> None:
     limits = SessionLimits(**{field: getattr(given, field) for field, _, _ in _LIMITS})
     keys = read_keys(given.key_file)
-    if (given.tracker is None) != (given.name is None):
-        raise SystemExit("sateen-rpc server: error: --tracker and --name belong together")
+    if (given.tracker is None and given.proxy is None) != (given.name is None):
+        raise SystemExit("sateen-rpc server: error: --name belongs to --tracker or --proxy")
+    trust = _trusting(given)
+    proxy = None if given.proxy is None else _route(given.proxy, trust, given.name)
     host, port = given.bind
-    with Server(host, port, keys, given.store, limits, given.sessions) as server:
+    with ExitStack() as opened:
+        server = opened.enter_context(Server(host, port, keys, given.store, limits, given.sessions, _certified(given)))
         _say(f"sessions at {_text(server.address)}")
-        registered = None
+        if proxy is not None:
+            opened.callback(WaitingDevice(server, proxy, keys[0]).close)
         if given.tracker is not None:
-            registered = Registration(server, given.name, given.tracker, keys[0], given.advertise)
+            tracker = _route(given.tracker, trust)
+            opened.callback(Registration(server, given.name, tracker, keys[0], proxy or given.advertise).close)
         _until_stopped(server.serve, server.close)
-        if registered is not None:
-            registered.close()
 
 
 def _tracker(given: argparse.Namespace) -> None:
     host, port = given.bind
-    with Tracker(host, port, read_keys(given.key_file)) as tracker:
+    with Tracker(host, port, read_keys(given.key_file), _certified(given)) as tracker:
         _say(f"devices at {_text(tracker.address)}")
         _until_stopped(tracker.serve, tracker.close)
 
 
+def _proxy(given: argparse.Namespace) -> None:
+    host, port = given.bind
+    with Proxy(host, port, read_keys(given.key_file), _certified(given)) as proxy:
+        _say(f"devices and clients at {_text(proxy.address)}")
+        if given.websocket is not None:
+            _say(f"by WebSocket at {_text(proxy.add_door(given.websocket, _websocket_opening()))}")
+        _until_stopped(proxy.serve, proxy.close)
+
+
+def _route(place: Address, trust: ssl.SSLContext | None, device: str = "") -> Route:
+    host, port = place
+    return Route(host, port, trust, device)
+
+
+def _websocket_opening() -> Opening:
+    try:
+        opening: Opening = import_module("sateen.rpc.websocket").unwrapped
+    except ImportError:
+        raise ArgumentError("--websocket needs the package websockets: pip install 'sateen-rpc[proxy]'") from None
+    return opening
+
+
 def _query(given: argparse.Namespace) -> None:
     host, port = given.tracker
-    found = query(host, port, read_key(given.key_file))
+    found = query(host, port, read_key(given.key_file), _trusting(given))
     rows = [("name", "address", "state", "held by", "since", "last heard")]
     for d in sorted(found["devices"], key=lambda device: (device["name"], device["address"])):
         holders = ", ".join(d["holders"])

@@ -28,6 +28,8 @@ _NONCE_BYTES = 32
 _START = struct.Struct(f"<10sH{_NONCE_BYTES}s")
 _MAGIC = b"sateen-rpc"
 _PROOF_BYTES = 32
+_ALERT = b"\x15\x03"
+"""How an alert of TLS begins (RFC 8446, 5.1)."""
 
 Find = Callable[[bytes], Key | None]
 """The key of an id, if it is known."""
@@ -39,7 +41,7 @@ def greet(connection: socket.socket, key: Key) -> Channel:
     deadline = monotonic() + SECONDS
     hello = _START.pack(_MAGIC, VERSION, secrets.token_bytes(_NONCE_BYTES)) + key.id
     _write(connection, hello, deadline)
-    start = _read(connection, _START.size, deadline)
+    start = _read(connection, _START.size, deadline, _ALERT)
     _require_version(start, "server")
     proof = _read(connection, _PROOF_BYTES, deadline)
     said = hello + start
@@ -98,12 +100,17 @@ def _write(connection: socket.socket, data: bytes, deadline: float) -> None:
         raise _lost(error) from None
 
 
-def _read(connection: socket.socket, count: int, deadline: float) -> bytes:
+def _read(connection: socket.socket, count: int, deadline: float, alert: bytes | None = None) -> bytes:
+    """So many bytes. A server that ends after an `alert` of TLS wants to be greeted in TLS."""
     data = b""
     try:
         while len(data) < count:
             connection.settimeout(max(deadline - monotonic(), 0.001))
             received = connection.recv(count - len(data))
+            if not received and alert is not None and data.startswith(alert):
+                raise SessionRefusedError(
+                    "the server encrypts its connections: give the certificate to trust (--tls-ca)"
+                )
             if not received:
                 raise SessionLostError("the other side closed the connection within the handshake")
             data += received

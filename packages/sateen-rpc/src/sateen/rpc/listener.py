@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from threading import RLock, Semaphore, Thread
 from time import monotonic, sleep
 from typing import Self
 
 from sateen.rpc.handshake import accept
 from sateen.rpc.keys import Key
+from sateen.rpc.tls import encrypted
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import ArgumentError, SateenError, SessionError
 from sateen.runtime.framing import Header
@@ -22,6 +26,18 @@ REST_SECONDS = 0.05
 """How long no connection is taken after one that could not be."""
 FIRST_SECONDS = 10.0
 """How long a connection may take to say what it wants."""
+
+Address = tuple[str, int]
+Opening = Callable[[socket.socket], socket.socket]
+"""What makes a plain connection of one that lies in a coding. It takes the connection over, also if it fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: with which key, from where."""
+
+    key: Key
+    host: str
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -35,52 +51,75 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 class Listener(ABC):
-    """Listens from its making on; `serve` answers until `close`.
+    """Listens from its making on; `serve` answers until `close`. With `tls`, connections are encrypted.
 
     Raises ArgumentError for an address that can't be had, and without keys.
     """
 
-    def __init__(self, host: str, port: int, keys: Sequence[Key]) -> None:
+    def __init__(self, host: str, port: int, keys: Sequence[Key], tls: ssl.SSLContext | None = None) -> None:
         if not keys:
             raise ArgumentError("expected at least one key: whoever reaches a server without one could run code there")
         self._keys = {key.id: key for key in keys}
-        self._listener = listening(host, port)
-        self.address: tuple[str, int] = self._listener.getsockname()[:2]
+        self._opening = _as_it_is if tls is None else partial(encrypted, context=tls)
+        self._doors = [(listening(host, port), self._opening)]
+        self.address: Address = self._doors[0][0].getsockname()[:2]
         self._strangers = Semaphore(MOST_STRANGERS)
         self._connections: set[socket.socket] = set()
         self._opened = RLock()  # a signal may close it while its own thread adds a connection
         self.is_closed = False
 
     @abstractmethod
-    def take(self, channel: Channel, key: Key, header: Header) -> None:
+    def take(self, channel: Channel, caller: Caller, header: Header) -> None:
         """Answers a connection whose first message is `header`, for as long as it lasts. What it raises is told."""
+
+    def add_door(self, address: Address, opening: Opening) -> Address:
+        """Listens at another address, too, where connections are opened in another way, below encryption. The address.
+        Raises ArgumentError if it can't be had."""
+        door = listening(*address)
+        self._doors.append((door, lambda connection: opening(self._opening(connection))))
+        found: Address = door.getsockname()[:2]
+        return found
 
     def serve(self) -> None:
         """Answers until it is closed."""
+        others = [Thread(target=self._serve_door, args=door) for door in self._doors[1:]]
+        for other in others:
+            other.start()
+        self._serve_door(*self._doors[0])
+        for other in others:
+            other.join()
+
+    def _serve_door(self, door: socket.socket, opening: Opening) -> None:
         while not self.is_closed:
             try:
-                connection, _ = self._listener.accept()
+                connection, _ = door.accept()
             except OSError:
-                if self._listener.fileno() >= 0:  # who called has gone already, or there are too many open files
+                if door.fileno() >= 0:  # who called has gone already, or there are too many open files
                     sleep(REST_SECONDS)
                 continue
-            if not self._strangers.acquire(blocking=False):
-                connection.close()
-                continue
-            with self._opened:
-                if not self.is_closed:
-                    self._connections.add(connection)
-                    Thread(target=self._answer, args=(connection,), daemon=True).start()
-                    continue
+            self.admit(connection, opening)
+
+    def admit(self, connection: socket.socket, opening: Opening | None = None) -> None:
+        """Answers a connection, from wherever it came; it is closed at once if too many strangers wait."""
+        if not self._strangers.acquire(blocking=False):
             connection.close()
+            return
+        with self._opened:
+            if not self.is_closed:
+                self._connections.add(connection)
+                Thread(target=self._answer, args=(connection, opening or _as_it_is), daemon=True).start()
+                return
+        self._strangers.release()
+        connection.close()
 
     def close(self) -> None:
         """Ends it and all its connections."""
         with self._opened:
             self.is_closed = True
-        with suppress(OSError):  # it was not listening any more
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        for door, _ in self._doors:
+            with suppress(OSError):  # it was not listening any more
+                door.shutdown(socket.SHUT_RDWR)
+            door.close()
         with self._opened:
             connections = [*self._connections]
         for connection in connections:
@@ -93,16 +132,18 @@ class Listener(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _answer(self, connection: socket.socket) -> None:
+    def _answer(self, connection: socket.socket, opening: Opening) -> None:
         is_stranger = True
-        channel: Channel | None = None
+        plain, channel = connection, None
         try:
-            channel, key = accept(connection, self._keys.get)
+            host = _host_of(connection)
+            plain = opening(connection)
+            channel, key = accept(plain, self._keys.get)
             message = channel.receive(monotonic() + FIRST_SECONDS)
             self._strangers.release()
             is_stranger = False
             if message is not None:
-                self._tell(channel, key, message[0])
+                self._tell(channel, Caller(key, host), message[0])
         except (SessionError, TimeoutError, OSError):
             pass  # who it was learns it from the end of the connection; nobody else can do anything about it
         finally:
@@ -110,10 +151,20 @@ class Listener(ABC):
                 self._strangers.release()
             with self._opened:
                 self._connections.discard(connection)
-            (channel or connection).close()
+            (channel or plain).close()
 
-    def _tell(self, channel: Channel, key: Key, header: Header) -> None:
+    def _tell(self, channel: Channel, caller: Caller, header: Header) -> None:
         try:
-            self.take(channel, key, header)
+            self.take(channel, caller, header)
         except SateenError as error:
             channel.send({"error": type(error).__name__, "message": str(error)})
+
+
+def _as_it_is(connection: socket.socket) -> socket.socket:
+    return connection
+
+
+def _host_of(connection: socket.socket) -> str:
+    """The address at the other end, empty for what is no network."""
+    name = connection.getpeername()
+    return str(name[0]) if isinstance(name, tuple) else ""

@@ -11,9 +11,9 @@ import secrets
 import socket
 from time import monotonic
 
+from sateen.rpc.dialing import Route, answer_of, connected
 from sateen.rpc.handshake import accept
 from sateen.rpc.keys import Key, code_of
-from sateen.rpc.remote_session import answer_of, connected
 from sateen.runtime.errors import ArgumentError, SessionError, SessionTimeoutError
 
 SECONDS = 120.0
@@ -56,7 +56,7 @@ def await_pair(listener: socket.socket, code: str) -> Key:
 def pair(host: str, port: int, code: str) -> Key:
     """The new key, on the side where the code was typed. Raises ArgumentError for what is no code,
     SessionRefusedError for a wrong one, SessionLostError if nobody waits there."""
-    channel = connected(host, port, _key_of(code))
+    channel = connected(Route(host, port), _key_of(code))
     try:
         answer_of(channel)
         return _derived(channel.keys)

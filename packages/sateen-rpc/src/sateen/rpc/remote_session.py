@@ -4,52 +4,55 @@ from __future__ import annotations
 
 import getpass
 import socket
+import ssl
 from contextlib import suppress
 from threading import Event, Thread
 from time import monotonic
 from weakref import finalize
 
-from sateen.rpc.handshake import greet
+from sateen.rpc.dialing import Route, answer_of, connected, error_of
 from sateen.rpc.keys import Key
 from sateen.rpc.wire import Channel
 from sateen.runtime import ConnectedSession
-from sateen.runtime.errors import (
-    ArgumentError,
-    SessionCrashedError,
-    SessionError,
-    SessionLostError,
-    SessionRefusedError,
-    SessionTimeoutError,
-)
-from sateen.runtime.framing import Header
+from sateen.runtime.errors import ArgumentError, SessionError, SessionLostError, SessionTimeoutError
 
-CONNECT_SECONDS = 10.0
-"""How long a server may take to answer, before its session begins."""
 START_SECONDS = 60.0
 """How long the process of a session may take to start."""
 _BEATS = 4
 """Beats in the time of a lease."""
-_TOLD = {
-    error.__name__: error for error in (SessionCrashedError, SessionRefusedError, SessionTimeoutError, SessionLostError)
-}
 
 
 class RemoteSession(ConnectedSession):
     """A session of the server at `host` and `port`, which knows `key`; `token` is that of a tracker.
 
-    Raises SessionLostError if no server is there, SessionRefusedError if it does not know the key or is in use,
-    SessionVersionError for another version.
+    With the name of a `device`, a proxy is at `host` and `port`, at which that device waits; `proxy_key` is the proxy's
+    key, if it is another. `tls` encrypts the connections (`tls.trusting`).
+
+    Raises SessionLostError if no server is there, SessionRefusedError if it does not know the key, has a certificate
+    that is not trusted or is in use, SessionVersionError for another version.
     """
 
-    def __init__(self, host: str, port: int, key: Key, *, seconds: float = 60.0, token: str = "") -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        key: Key,
+        *,
+        seconds: float = 60.0,
+        token: str = "",
+        tls: ssl.SSLContext | None = None,
+        device: str = "",
+        proxy_key: Key | None = None,
+    ) -> None:
         if not seconds > 0:
             raise ArgumentError(f"expected a positive limit of a session, found seconds={seconds}")
-        place = f"{host}:{port}"
-        self._control = connected(host, port, key)
+        route = Route(host, port, tls, device, proxy_key)
+        place = str(route)
+        self._control = connected(route, key)
         try:
             self._control.send({"op": "claim", "holder": holder_here(), "seconds": seconds, "token": token})
             granted = answer_of(self._control)
-            connection = connected(host, port, key)
+            connection = connected(route, key)
         except BaseException:
             self._control.close()
             raise
@@ -103,7 +106,7 @@ def _listen(control: Channel, connection: Channel, lease: float, end: _End) -> N
     try:
         while (message := control.receive(monotonic() + lease)) is not None:
             if "error" in message[0]:
-                end.said = _error_of(message[0])
+                end.said = error_of(message[0])
                 break
     except TimeoutError:
         end.said = SessionLostError(f"expected word of the server within {lease:g} s, none came")
@@ -112,36 +115,6 @@ def _listen(control: Channel, connection: Channel, lease: float, end: _End) -> N
         pass  # without word from the server the session is lost, as `_why` says
     finally:
         end.is_known.set()
-
-
-def connected(host: str, port: int, key: Key) -> Channel:
-    """A channel to a server or tracker. Raises SessionLostError if nobody is there, and the errors of `greet`."""
-    try:
-        connection = socket.create_connection((host, port), CONNECT_SECONDS)
-    except OSError as error:
-        raise SessionLostError(f"{host}:{port}: expected a server of sateen-rpc: {error.strerror or error}") from None
-    try:
-        return greet(connection, key)
-    except BaseException:
-        connection.close()
-        raise
-
-
-def answer_of(channel: Channel, seconds: float = CONNECT_SECONDS) -> Header:
-    """The answer to a request. Raises the error that it tells, SessionLostError if none comes."""
-    try:
-        message = channel.receive(monotonic() + seconds)
-    except TimeoutError:
-        raise SessionLostError("expected an answer of the server, none came") from None
-    if message is None:
-        raise SessionLostError("the server closed the connection")
-    if "error" in message[0]:
-        raise _error_of(message[0])
-    return message[0]
-
-
-def _error_of(header: Header) -> SessionError:
-    return _TOLD.get(str(header["error"]), SessionError)(str(header.get("message", "")))
 
 
 def _close(control: Channel, connection: Channel, end: _End) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import ssl
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,7 +14,7 @@ from time import monotonic
 
 from sateen.rpc.keys import Key
 from sateen.rpc.limits import SessionLimits
-from sateen.rpc.listener import Listener
+from sateen.rpc.listener import Caller, Listener
 from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.served_session import ServedSession
 from sateen.rpc.wire import Channel
@@ -47,8 +48,9 @@ class Server(Listener):
         store: Path,
         limits: SessionLimits = SessionLimits(),  # noqa: B008  # a frozen value
         most_sessions: int = 1,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(host, port, keys)
+        super().__init__(host, port, keys, tls)
         self._limits, self._most_sessions = limits, most_sessions
         self._store = store
         store.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -61,11 +63,11 @@ class Server(Listener):
         self.changed = Event()
         """Set whenever somebody gets or gives back a session."""
 
-    def take(self, channel: Channel, key: Key, header: Header) -> None:
+    def take(self, channel: Channel, caller: Caller, header: Header) -> None:
         match header.get("op"):
             case "claim":
                 require_fields(header, {"op": str, "holder": str, "seconds": (int, float), "token": str}, "claim")
-                holder = f"{header['holder'][:100]} (key {key.id.hex()})"
+                holder = f"{header['holder'][:100]} (key {caller.key.id.hex()})"
                 self._hold(channel, holder, float(header["seconds"]), header["token"])
             case "attach":
                 require_fields(header, {"op": str, "session": str}, "attach")

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+import ssl
+
+from sateen.rpc.dialing import CONNECT_SECONDS, Route, answer_of, connected
 from sateen.rpc.keys import Key
-from sateen.rpc.remote_session import CONNECT_SECONDS, RemoteSession, answer_of, connected, holder_here
+from sateen.rpc.remote_session import RemoteSession, holder_here
 from sateen.runtime.errors import ArgumentError
-from sateen.runtime.framing import Header
+from sateen.runtime.framing import Header, require_fields
 
 
 def tracked_session(
-    host: str, port: int, key: Key, name: str, *, priority: int = 0, wait: float = 600.0, seconds: float = 60.0
+    host: str,
+    port: int,
+    key: Key,
+    name: str,
+    *,
+    priority: int = 0,
+    wait: float = 600.0,
+    seconds: float = 60.0,
+    tls: ssl.SSLContext | None = None,
 ) -> RemoteSession:
     """A session of a device of that name, which the tracker at `host` and `port` knows.
 
     Waits for at most `wait` seconds for a free one; of those who wait, who has the highest `priority`, and then who
-    asked first, is next. Raises SessionRefusedError if none becomes free, and the errors of `RemoteSession`.
+    asked first, is next. `tls` encrypts the connections to the tracker and to the device.
+
+    Raises SessionRefusedError if none becomes free, and the errors of `RemoteSession`.
     """
     if not wait >= 0:
         raise ArgumentError(f"expected seconds to wait, found {wait}")
-    tracker = connected(host, port, key)
+    tracker = connected(Route(host, port, tls), key)
     try:
         asked = {"op": "ask", "name": name, "priority": priority, "holder": holder_here(), "seconds": wait}
         tracker.send(asked)
         granted = answer_of(tracker, wait + CONNECT_SECONDS)
     finally:
         tracker.close()
-    return RemoteSession(granted["host"], granted["port"], key, seconds=seconds, token=granted["token"])
+    require_fields(granted, {"host": str, "port": int, "device": str, "token": str}, "ask")
+    token, device = granted["token"], granted["device"]
+    return RemoteSession(granted["host"], granted["port"], key, seconds=seconds, token=token, tls=tls, device=device)
 
 
-def query(host: str, port: int, key: Key) -> Header:
-    """What a tracker knows: `devices` with name, address, state, holders, for how many `seconds`, and how long they
-    were `silent`; `waiting` clients with name, holder, priority and seconds, the next one first."""
-    tracker = connected(host, port, key)
+def query(host: str, port: int, key: Key, tls: ssl.SSLContext | None = None) -> Header:
+    """What a tracker or a proxy knows: `devices` with name, address, state, holders, for how many `seconds`, and how
+    long they were `silent`; `waiting` clients with name, holder, priority and seconds, the next one first."""
+    tracker = connected(Route(host, port, tls), key)
     try:
         tracker.send({"op": "query"})
         return answer_of(tracker)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import secrets
 import socket
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Event, Lock
 from time import monotonic
 
+from sateen.rpc.dialing import Route
 from sateen.rpc.keys import Key
-from sateen.rpc.listener import Listener
+from sateen.rpc.listener import Caller, Listener
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionError, SessionRefusedError
 from sateen.runtime.framing import Header, require_fields
@@ -26,6 +28,7 @@ MOST_WAITING = 1000
 """The most clients that wait at once."""
 _ANYWHERE = ("", "0.0.0.0", "::")  # compared, not listened at
 """A device that listens at all its addresses is reached at the one from which it called."""
+_REGISTER: dict[str, type | tuple[type, ...]] = {"op": str, "name": str, "host": str, "port": int, "device": str}
 _ASK: dict[str, type | tuple[type, ...]] = {
     "op": str,
     "name": str,
@@ -40,6 +43,8 @@ class _Device:
     name: str
     host: str
     port: int
+    device: str
+    """Its name at the proxy that `host` and `port` are those of, if it waits at one."""
     channel: Channel
     is_free: bool = False
     holders: list[str] = field(default_factory=list)
@@ -64,24 +69,22 @@ class _Client:
 class Tracker(Listener):
     """Brings clients and devices together. `keys` are those of both."""
 
-    def __init__(self, host: str, port: int, keys: Sequence[Key]) -> None:
-        super().__init__(host, port, keys)
+    def __init__(self, host: str, port: int, keys: Sequence[Key], tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(host, port, keys, tls)
         self._devices: list[_Device] = []
         self._waiting: list[_Client] = []
         self._numbers = count()
         self._state = Lock()
 
-    def take(self, channel: Channel, key: Key, header: Header) -> None:
+    def take(self, channel: Channel, caller: Caller, header: Header) -> None:
         match header.get("op"):
             case "register":
-                require_fields(header, {"op": str, "name": str, "host": str, "port": int}, "register")
-                host = header["host"]
-                if host in _ANYWHERE:
-                    host = channel.connection.getpeername()[0]
-                self._keep(_Device(header["name"][:100], host, header["port"], channel))
+                require_fields(header, _REGISTER, "register")
+                host = caller.host if header["host"] in _ANYWHERE else header["host"]
+                self._keep(_Device(header["name"][:100], host, header["port"], header["device"], channel))
             case "ask":
                 require_fields(header, _ASK, "ask")
-                holder = f"{header['holder'][:100]} (key {key.id.hex()})"
+                holder = f"{header['holder'][:100]} (key {caller.key.id.hex()})"
                 client = _Client(header["name"], holder, (-header["priority"], next(self._numbers)))
                 if not header["seconds"] >= 0:
                     raise SessionRefusedError(f"expected seconds to wait, found {header['seconds']}")
@@ -121,7 +124,12 @@ class Tracker(Listener):
                     require_fields(header, {"op": str, "token": str, "done": bool}, "reserved")
                     client = device.asked.pop(header["token"], None)
                     if client is not None and header["done"]:
-                        client.granted = {"host": device.host, "port": device.port, "token": header["token"]}
+                        client.granted = {
+                            "host": device.host,
+                            "port": device.port,
+                            "device": device.device,
+                            "token": header["token"],
+                        }
                         client.ready.set()
                     elif client is not None:
                         device.is_free = False
@@ -179,7 +187,7 @@ class Tracker(Listener):
             devices = [
                 {
                     "name": d.name,
-                    "address": f"{d.host}:{d.port}",
+                    "address": str(Route(d.host, d.port, device=d.device)),
                     "state": "free" if d.is_free else "held",
                     "holders": d.holders,
                     "seconds": now - d.since,

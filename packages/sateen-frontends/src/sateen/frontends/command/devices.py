@@ -13,18 +13,19 @@ import click
 
 from sateen.frontends.command.arguments import FILE
 from sateen.frontends.command.compilation import Compilation
+from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
 from sateen.runtime import Session
 
-SECONDS = 600.0
-"""How long a request to a device may take."""
 MISSING = "expected sateen-rpc, which is not installed; extra rpc of sateen-frontends brings it"
-_PLACE = re.compile(r"(?P<kind>rpc|tracker)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?")
+_PLACE = re.compile(
+    r"(?P<kind>rpc|tracker|proxy)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePlace:
-    """Where a device is: a server, or a name that a tracker knows."""
+    """Where a device is: a server, a name that a tracker knows, or one that waits at a proxy."""
 
     text: str
     kind: str
@@ -32,27 +33,24 @@ class DevicePlace:
     port: int
     name: str
     key_file: Path
+    tls_ca: Path | None = None
 
-    def session(self, seconds: float = SECONDS) -> Session:
-        """A session there, whose requests take at most `seconds`. Raises ArgumentError if sateen-rpc is missing, and
-        the errors of a session."""
+    def session(self) -> Session:
+        """A session there. Raises ArgumentError if sateen-rpc is missing, and the errors of a session."""
         rpc = imported("sateen.rpc", MISSING)
         key = rpc.read_key(self.key_file)
-        session: Session
-        if self.kind == "rpc":
-            session = rpc.RemoteSession(self.host, self.port, key, seconds=seconds)
-        else:
-            session = rpc.tracked_session(self.host, self.port, key, self.name, seconds=seconds)
-        return session
+        options = {"seconds": SECONDS, "tls": rpc.trusting(self.tls_ca) if self.tls_ca else None}
+        with step(f"connecting to {self.text}"):
+            if self.kind == "tracker":
+                session: Session = rpc.tracked_session(self.host, self.port, key, self.name, **options)
+            else:
+                session = rpc.RemoteSession(self.host, self.port, key, device=self.name, **options)
+            return session
 
-    def count(self) -> int:
-        """How many devices are there; one, at least."""
-        if self.kind == "rpc":
-            return 1
-        rpc = imported("sateen.rpc", MISSING)
-        told = rpc.query(self.host, self.port, rpc.read_key(self.key_file))
-        found = [device for device in told["devices"] if device["name"] == self.name]
-        return max(len(found), 1)
+
+PLACES = "rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"
+SECONDS = 600.0
+"""How long a request to a device may take."""
 
 
 def compiled_for(session: Session, compilation: Compilation) -> Compilation:
@@ -61,28 +59,27 @@ def compiled_for(session: Session, compilation: Compilation) -> Compilation:
 
 
 def device_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--device` and `--key-file` to a verb, which gets a DevicePlace or None as `device`."""
+    """Adds `--device`, `--key-file` and `--tls-ca` to a verb, which gets a DevicePlace or None as `device`."""
 
-    @click.option(
-        "--device", "place", metavar="PLACE", help="Run it there: rpc://HOST:PORT, or tracker://HOST:PORT/NAME."
-    )
+    @click.option("--device", "place", metavar="PLACE", help=f"Run it there: {PLACES}.")
     @click.option("--key-file", type=FILE, metavar="FILE", help="The key that the device knows (`sateen rpc pair`).")
+    @click.option("--tls-ca", type=FILE, metavar="FILE", help="Encrypt: the certificate to trust, or its authority's.")
     @functools.wraps(verb)
-    def placed(place: str | None, key_file: Path | None, **others: Any) -> Any:
-        return verb(device=_device(place, key_file), **others)
+    def placed(place: str | None, key_file: Path | None, tls_ca: Path | None, **others: Any) -> Any:
+        return verb(device=_device(place, key_file, tls_ca), **others)
 
     return placed
 
 
-def _device(text: str | None, key_file: Path | None) -> DevicePlace | None:
+def _device(text: str | None, key_file: Path | None, tls_ca: Path | None) -> DevicePlace | None:
     if text is None:
-        if key_file is not None:
-            raise click.UsageError("--key-file is for --device")
+        if key_file is not None or tls_ca is not None:
+            raise click.UsageError(f"{'--tls-ca' if key_file is None else '--key-file'} is for --device")
         return None
     match = _PLACE.fullmatch(text)
-    if match is None or (match["kind"] == "tracker") != (match["name"] is not None):
-        raise click.UsageError(f"--device: expected rpc://HOST:PORT or tracker://HOST:PORT/NAME, found {text!r}")
+    if match is None or (match["kind"] == "rpc") != (match["name"] is None):
+        raise click.UsageError(f"--device: expected {PLACES}, found {text!r}")
     if key_file is None:
         raise click.UsageError("--device needs --key-file FILE, the key that the device knows")
     host = match["host"].removeprefix("[").removesuffix("]")
-    return DevicePlace(text, match["kind"], host, int(match["port"]), match["name"] or "", key_file)
+    return DevicePlace(text, match["kind"], host, int(match["port"]), match["name"] or "", key_file, tls_ca)

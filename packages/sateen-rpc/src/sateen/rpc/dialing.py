@@ -1,0 +1,97 @@
+"""The way to a server, and the first words there."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from dataclasses import dataclass
+from time import monotonic
+
+from sateen.rpc.handshake import greet
+from sateen.rpc.keys import Key
+from sateen.rpc.tls import trusted
+from sateen.rpc.wire import Channel
+from sateen.runtime.errors import (
+    SessionCrashedError,
+    SessionError,
+    SessionLostError,
+    SessionRefusedError,
+    SessionTimeoutError,
+)
+from sateen.runtime.framing import Header
+
+CONNECT_SECONDS = 10.0
+"""How long a server may take to answer, before its session begins."""
+_TOLD = {
+    error.__name__: error for error in (SessionCrashedError, SessionRefusedError, SessionTimeoutError, SessionLostError)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A server at `host` and `port`; or, with the name of a `device`, a proxy there at which that device waits.
+
+    `tls` is how to encrypt the connection to `host`, None for not at all. `proxy_key` is the proxy's key, None for the
+    one of the device.
+    """
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    device: str = ""
+    proxy_key: Key | None = None
+
+    def __str__(self) -> str:
+        place = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return f"{place}/{self.device}" if self.device else place
+
+    def connection(self, key: Key) -> socket.socket:
+        """A connection to the server, or through the proxy to the device. Raises SessionLostError if nobody is there,
+        SessionRefusedError for a certificate that is not trusted, and what the proxy says."""
+        found = self._direct()
+        if not self.device:
+            return found
+        try:
+            channel = greet(found, self.proxy_key or key)
+            channel.send({"op": "connect", "device": self.device})
+            answer_of(channel, 2 * CONNECT_SECONDS)
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    def _direct(self) -> socket.socket:
+        try:
+            connection = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        except OSError as error:
+            reason = error.strerror or error
+            raise SessionLostError(f"{self}: expected a server of sateen-rpc: {reason}") from None
+        return connection if self.tls is None else trusted(connection, self.tls, self.host)
+
+
+def connected(route: Route, key: Key) -> Channel:
+    """A channel to a server, tracker or proxy. Raises the errors of `Route.connection` and of `greet`."""
+    connection = route.connection(key)
+    try:
+        return greet(connection, key)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def answer_of(channel: Channel, seconds: float = CONNECT_SECONDS) -> Header:
+    """The answer to a request. Raises the error that it tells, SessionLostError if none comes."""
+    try:
+        message = channel.receive(monotonic() + seconds)
+    except TimeoutError:
+        raise SessionLostError("expected an answer of the server, none came") from None
+    if message is None:
+        raise SessionLostError("the server closed the connection")
+    if "error" in message[0]:
+        raise error_of(message[0])
+    return message[0]
+
+
+def error_of(header: Header) -> SessionError:
+    """The error that a server tells."""
+    return _TOLD.get(str(header["error"]), SessionError)(str(header.get("message", "")))

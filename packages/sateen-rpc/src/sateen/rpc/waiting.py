@@ -1,0 +1,74 @@
+"""A device that waits at a proxy, since nobody can dial it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from threading import Event, Semaphore, Thread
+from time import monotonic
+
+from sateen.rpc.dialing import CONNECT_SECONDS, Route, answer_of, connected
+from sateen.rpc.keys import Key
+from sateen.rpc.listener import MOST_STRANGERS
+from sateen.rpc.server import Server
+from sateen.rpc.standing import MISSED, StandingConnection
+from sateen.rpc.wire import Channel
+from sateen.runtime.errors import SateenError, SessionProtocolError
+from sateen.runtime.framing import require_fields
+
+
+class WaitingDevice(StandingConnection):
+    """Keeps a server reachable through the proxy at `route`, under the route's name of a device, until it is closed.
+
+    It comes back whenever it was cut off. `key` is that of the proxy.
+    """
+
+    def __init__(self, server: Server, route: Route, key: Key) -> None:
+        self._server = server
+        self._room = Semaphore(MOST_STRANGERS)
+        self._name = route.device
+        super().__init__(replace(route, device=""), key)
+
+    def talk(self, channel: Channel) -> None:
+        channel.send({"op": "wait", "device": self._name})
+        beat = self.known(answer_of(channel), "wait")
+        is_over = Event()
+        beating = Thread(target=_beat, args=(channel, beat, is_over), daemon=True)
+        beating.start()
+        try:
+            while (message := channel.receive(monotonic() + MISSED * beat)) is not None:
+                if message[0] != {"op": "heard"}:
+                    require_fields(message[0], {"op": str, "token": str}, "come")
+                    self._come(message[0]["token"])
+        finally:
+            is_over.set()
+            channel.close()
+            beating.join()
+
+    def _come(self, token: str) -> None:
+        """Lets a client in that the proxy has, by a connection of its own."""
+        if not self._room.acquire(blocking=False):
+            raise SessionProtocolError(f"expected at most {MOST_STRANGERS} clients at once, found more")
+        Thread(target=self._dial, args=(token,), daemon=True).start()
+
+    def _dial(self, token: str) -> None:
+        try:
+            with suppress(SateenError, TimeoutError):  # the proxy tells the client that this device has not come
+                channel = connected(self._route, self._key)
+                try:
+                    channel.send({"op": "come", "token": token})
+                    answer_of(channel, CONNECT_SECONDS)
+                except BaseException:
+                    channel.close()
+                    raise
+                self._server.admit(channel.connection)
+        finally:
+            self._room.release()
+
+
+def _beat(channel: Channel, pause: float, is_over: Event) -> None:
+    """Tells the proxy that this device lives."""
+    with suppress(SateenError):  # who listens meets the same
+        while not is_over.is_set():
+            channel.send({"op": "beat"})
+            is_over.wait(pause)
