@@ -167,7 +167,9 @@ def _websocket_opening() -> Opening:
     try:
         opening: Opening = import_module("sateen.rpc.websocket").unwrapped
     except ImportError:
-        raise ArgumentError("--websocket needs the package websockets: pip install 'sateen-rpc[proxy]'") from None
+        raise ArgumentError(
+            "--websocket needs the package websockets, which extra proxy of sateen-rpc brings"
+        ) from None
     return opening
 
 
