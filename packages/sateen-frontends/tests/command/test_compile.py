@@ -27,6 +27,15 @@ def test_json_tells_target_and_sizes(sateen, dense, tmp_path):
     assert summary["target"].startswith("llvm -mtriple=")
 
 
+def test_the_target_is_told_without_a_long_list_of_features(sateen, dense):
+    long = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -mattr=+avx512bf16,+avx512bw,+avx512f,+avx512vl"
+    ran = sateen("compile", dense, "-o", "dense.sateen", "--target", long)
+    assert ran.out.endswith("\nfor llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 and 4 more features\n")
+    ran = sateen("compile", dense, "-o", "dense.sateen", "--target", long, "--verbose")
+    assert ran.out.endswith(f"\nfor {long}\n")
+    assert "\nfor this machine (" in sateen("compile", dense, "-o", "dense.sateen").out
+
+
 def test_kernels_are_cached_and_give_the_same_file(sateen, dense, tmp_path):
     sateen("compile", dense, "-o", "first.sateen")
     cached = sorted((tmp_path / "cache").rglob("*"))

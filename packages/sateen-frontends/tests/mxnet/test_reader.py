@@ -83,6 +83,20 @@ def test_a_wrong_pair_names_the_layer(symbol, arrays_of):
     )
 
 
+def test_parameters_of_blocks_are_told_from_those_of_a_symbol(symbol, arrays_of, tmp_path):
+    saved = arrays_of({"0.weight": np.zeros((3, 2), np.float32), "0.bias": np.zeros(3, np.float32)})
+    with pytest.raises(FrontendError, match=r"found none in .*; its names are those of Gluon's save_parameters, while"):
+        frontends.load(symbol, saved, shapes=SHAPES)
+    (tmp_path / "net.params").write_bytes(saved)
+    with pytest.raises(FrontendError) as caught:
+        frontends.load(tmp_path / "net.params")
+    assert str(caught.value) == (
+        f"{tmp_path / 'net.params'}: expected a symbol of MXNet (-symbol.json) beside it, found no net-symbol.json or "
+        "net.json; give it as weights=, or --weights FILE; Gluon's save_parameters writes none, net.export('NAME') "
+        "both files (hybridize and run the net before)"
+    )
+
+
 def test_a_wrong_pair_is_told_before_shapes_are_asked_for(symbol, arrays_of):
     with pytest.raises(FrontendError, match="node 'fc': expected data of its weight 'fc_weight', found none in"):
         frontends.load(symbol, arrays_of({"other": np.zeros(1, np.float32)}))

@@ -94,5 +94,5 @@ def _names_of(mine: str, other: str) -> list[str]:
     return [*named, f"*{wanted}*", "*.pb*"]
 
 
-INIT = Half("the init net of Caffe2", is_init, lambda name: _names_of(name, "init"))
+INIT = Half("the init net of Caffe2 (weights, such as init_net.pb)", is_init, lambda name: _names_of(name, "init"))
 PREDICT = Half("the predict net of Caffe2", is_predict, lambda name: _names_of(name, "predict"))

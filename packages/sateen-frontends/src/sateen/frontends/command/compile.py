@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import click
+import llvmlite.binding as llvm
 
 from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
 from sateen.frontends.command.artifacts import compile_model
@@ -13,16 +15,21 @@ from sateen.frontends.command.compilation import Compilation, compilation_option
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.reading import sources_of
+from sateen.runtime import Target
 from sateen.runtime.display import size
+
+MOST_FEATURES = 3
+"""The most features of a processor that are named without being asked for."""
 
 
 @click.command("compile", short_help="A model in, an artifact out.")
 @click.argument("model", type=MODEL)
 @click.option("-o", "--output", required=True, type=NEW_FILE, metavar="OUT.sateen")
 @click.option("--timed", is_flag=True, help="Make it tell the time of each step, for `sateen profile OUT.sateen`.")
+@click.option("--verbose", is_flag=True, help="Name all features of the processor that the code may use.")
 @compilation_options
 @json_option
-def compile_(model: Path, output: Path, timed: bool, compilation: Compilation, as_json: bool) -> None:
+def compile_(model: Path, output: Path, timed: bool, verbose: bool, compilation: Compilation, as_json: bool) -> None:
     """Compile MODEL into the artifact OUT.sateen, which `sateen run` and sateen-runtime run."""
     keep_sources("-o", [output], sources_of(model, compilation))
     start = perf_counter()
@@ -47,4 +54,12 @@ def compile_(model: Path, output: Path, timed: bool, compilation: Compilation, a
         f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
         f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
     )
-    say(f"for {artifact.target}")
+    target = Target.parse(artifact.target)
+    named = f"this machine ({llvm.get_host_cpu_name()}): " if compilation.target == "llvm" else ""
+    say(f"for {named}{target if verbose else _shortened(target)}")
+
+
+def _shortened(target: Target) -> str:
+    """The text of a target, with the number of its features where they are many."""
+    count = len(target.features)
+    return str(target) if count <= MOST_FEATURES else f"{replace(target, features=())} and {count} more features"

@@ -25,12 +25,13 @@ class Half:
 
     `described` is its name in messages. `recognises` says by content whether a file is one. `names` gives patterns
     (as in shells) of its name, for the name of the other file with such signs escaped: the best first; a match of one
-    leaves out those after it.
+    leaves out those after it. `origin` says how such a file is made, where the framework may not have written one.
     """
 
     described: str
     recognises: Callable[[Source], bool]
     names: Callable[[str], Sequence[str]]
+    origin: str = ""
 
 
 def paired(source: Source, network: Half, weights: Half, limits: Limits) -> tuple[Source, Source]:
@@ -41,8 +42,9 @@ def paired(source: Source, network: Half, weights: Half, limits: Limits) -> tupl
     given, other = (network, weights) if network.recognises(source) else (weights, network)
     found = found_beside(source, other, limits) if source.weights is None else source.weights
     if found is None:
+        remedy = f"{_REMEDY}; {other.origin}" if other.origin else _REMEDY
         place = "too, found none" if source.path is None else f"beside it, found no {_tried(source.path, other)}"
-        raise FrontendError(f"{source.place}: expected {other.described} {place}; {_REMEDY}")
+        raise FrontendError(f"{source.place}: expected {other.described} {place}; {remedy}")
     if not other.recognises(found):
         kind = given.described if given.recognises(found) else found.format or "data of another kind"
         raise FrontendError(f"{found.place}: expected {other.described} for {source.place}, found {kind}")
@@ -80,7 +82,7 @@ def found_beside(source: Source, other: Half, limits: Limits) -> Source | None:
 
 
 def _tried(path: Path, other: Half) -> str:
-    return " or ".join(other.names(escape(path.name)))
+    return " or ".join(dict.fromkeys(other.names(escape(path.name))))
 
 
 def _matches(path: Path, pattern: str) -> Iterator[Path]:

@@ -96,5 +96,10 @@ def _names_of_weights(architecture: str) -> Sequence[str]:
     return (f"{stem}*.h5", f"{stem}*.hdf5", "*.h5", "*.hdf5")
 
 
-_ARCHITECTURE = Half("the architecture of a Keras model (JSON)", is_architecture, _names_of_architecture)
+_ARCHITECTURE = Half(
+    "the architecture of a Keras model (JSON)",
+    is_architecture,
+    _names_of_architecture,
+    "save_weights writes none; model.save('NAME.keras') writes both in one file, model.to_json() gives it alone",
+)
 _WEIGHTS = Half("the weights of a Keras model (HDF5)", is_hdf5, _names_of_weights)

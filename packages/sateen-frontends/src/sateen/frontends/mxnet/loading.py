@@ -16,6 +16,8 @@ from sateen.frontends.mxnet.symbol import read_symbol
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError, printable
 
+_OF_BLOCKS = "its names are those of Gluon's save_parameters, while net.export('NAME') writes those of the symbol"
+
 
 @dataclass(frozen=True, slots=True)
 class MxnetFile:
@@ -45,7 +47,8 @@ def load_mxnet(source: Source, limits: Limits) -> MxnetFile:
     data = read_arrays(arrays, limits)
     if data and network.variables.keys().isdisjoint(data):
         remedy = f"found none in {arrays.place}; give the file of these weights (weights=, or --weights FILE)"
-        raise FrontendError(f"{symbol.place}: {_expected(network)}, {remedy}")
+        of_blocks = f"; {_OF_BLOCKS}" if all("." in name for name in data) else ""
+        raise FrontendError(f"{symbol.place}: {_expected(network)}, {remedy}{of_blocks}")
     return MxnetFile(_name(symbol), symbol.place, network, data, arrays.place, beside, limits)
 
 

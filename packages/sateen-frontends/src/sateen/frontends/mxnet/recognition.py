@@ -48,5 +48,10 @@ def _symbol_names(arrays: str) -> Sequence[str]:
     return f"{model}{_SYMBOL_END}", f"{model}.json", f"{stem}{_SYMBOL_END}"
 
 
-SYMBOL = Half("a symbol of MXNet (-symbol.json)", is_symbol, _symbol_names)
+SYMBOL = Half(
+    "a symbol of MXNet (-symbol.json)",
+    is_symbol,
+    _symbol_names,
+    "Gluon's save_parameters writes none, net.export('NAME') both files (hybridize and run the net before)",
+)
 ARRAYS = Half("arrays of MXNet (.params)", is_arrays, _arrays_names)
