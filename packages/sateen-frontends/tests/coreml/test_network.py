@@ -171,7 +171,17 @@ def test_the_cell_that_an_lstm_gives_is_limited(coreml, lstm):
 
 def test_several_steps_from_a_given_cell_are_refused(lstm):
     (gap,) = check(lstm.SerializeToString(), dims={"x.0": 2}).gaps
-    assert gap.reason == "with an initial state of 2 steps the cells' state may exceed 50, where the format clips it"
+    assert gap.reason == (
+        "with 2 steps from an initial state the cells' state may exceed 50, where the format clips it"
+    )
+
+
+def test_several_steps_from_a_known_cell_are_read_as_far_as_no_cell_is_clipped(coreml, lstm):
+    zero = {"h": np.zeros(1, "f")}
+    found = coreml.results(lstm, {"x": [[[0]], [[0]]]}, dims={"x.0": 2}, constants={**zero, "c": np.full(1, 48, "f")})
+    assert {name: data.tolist() for name, data in found.items()} == {"y": [1], "k": [1], "s": [50]}
+    known = {**zero, "c": np.full(1, -48.5, "f")}
+    assert not check(lstm.SerializeToString(), dims={"x.0": 2}, constants=known).is_supported
 
 
 def test_the_page_names_each_layer_once():

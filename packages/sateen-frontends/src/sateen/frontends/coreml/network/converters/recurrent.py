@@ -174,7 +174,7 @@ def _long_short_term(
     given, settings, x = node.parameters, node.parameters.params, _sequence(node)
     inputs, hidden, count = given.inputVectorSize, given.outputVectorSize, len(weights)
     initial = _initial(node, 2, count)
-    _require_unclipped(x, settings, activations, has_state=initial[1] is not None)
+    _require_unclipped(x, settings, activations, _largest_cell(node), has_state=initial[1] is not None)
     if settings.forgetBias and not settings.hasBiasVectors:
         raise UnsupportedError(
             "the format does not say whether forgetBias counts without bias vectors", "set hasBiasVectors, with zeros"
@@ -216,12 +216,23 @@ def _lstm_bias(weights: Message, hidden: int, adds_one: bool) -> Array:
     return _joined([*parts.values(), np.zeros(4 * hidden, np.float32)])
 
 
-def _require_unclipped(x: Value, settings: Message, activations: Sequence[Message], *, has_state: bool) -> None:
+def _largest_cell(node: LayerNode) -> float | None:
+    """The largest number of the cells' initial states; None if they are computed."""
+    cells = range(2, len(node.inputs), 2)
+    if not all(map(node.is_known, cells)):
+        return None
+    return max((float(np.abs(node.constant(index)).max(initial=0)) for index in cells), default=0.0)
+
+
+def _require_unclipped(
+    x: Value, settings: Message, activations: Sequence[Message], largest: float | None, *, has_state: bool
+) -> None:
     """Raises UnsupportedError if the state of a cell may reach the threshold that the format limits it to, and what it
     gives depends on that.
 
-    With gates and inputs within [-1, 1] a state grows by at most 1 in a step. One step from a given state can reach it,
-    but bounded activations of 50 are those of any larger number, so that only the state that is given out is limited.
+    With gates and inputs within [-1, 1] a state grows by at most 1 in a step, from `largest` at first; None: from any
+    number. One step from a given state can reach the threshold, but bounded activations of 50 are those of any larger
+    number, so that only the state that is given out is limited.
     """
     threshold = settings.cellClipThreshold or CLIP
     (steps,) = static_extents(x.type.shape[:1], "the length of the sequence, which decides whether cells are clipped,")
@@ -230,13 +241,13 @@ def _require_unclipped(x: Value, settings: Message, activations: Sequence[Messag
     outer = all(kind in _SATURATED for kind in kinds[2::3])
     if has_state and steps == 1 and threshold >= CLIP and outer and not settings.hasPeepholeVectors:
         return
-    if has_state or not inner or steps > threshold:
-        reason = (
-            f"an initial state of {steps} steps" if has_state else f"{steps} steps" if inner else "such activations"
-        )
+    if largest is None or not inner or largest + steps > threshold:
+        reason = f"{steps} steps{' from an initial state' * has_state}" if inner else "such activations"
         raise UnsupportedError(
             f"with {reason} the cells' state may exceed {threshold:g}, where the format clips it",
-            "raise cellClipThreshold, or read shorter sequences, those with an initial state step by step",
+            "read shorter sequences, those with an initial state step by step, or make that a constant of the model"
+            if has_state
+            else "raise cellClipThreshold, or read shorter sequences",
         )
 
 
