@@ -1,3 +1,4 @@
+import ctypes
 import gc
 import sys
 import weakref
@@ -5,7 +6,8 @@ import weakref
 import numpy as np
 import pytest
 
-from sateen.runtime import ArgumentError, DType, NDArray, array, cuda, empty, from_dlpack
+from sateen.runtime import ArgumentError, Device, DType, NDArray, array, cpu, cuda, dlpack, empty, from_dlpack, opencl
+from sateen.runtime.abi import DLDataType, DLDevice, DLTensor
 
 
 class Producer:
@@ -131,6 +133,39 @@ def test_memory_of_a_device_keeps_its_device() -> None:
     value = NDArray(4096, (3,), (1,), DType.of("float32"), cuda(1), owner=None, read_only=False)
     taken = from_dlpack(value)
     assert (taken.device, taken.data) == (cuda(1), 4096)
+
+
+def exported_at(device: Device, data: int, byte_offset: int, owner: object) -> Producer:
+    """Three numbers of float32, which begin behind the first bytes of their memory."""
+    extents = (ctypes.c_int64 * 3)(3)
+    float32 = DLDataType(2, 32, 1)
+    tensor = DLTensor(data, DLDevice(device.kind, device.index), 1, float32, extents, None, byte_offset)
+    return Producer(dlpack.to_capsule(tensor, (extents, owner), read_only=False, versioned=True))
+
+
+def test_an_offset_of_addresses_counts() -> None:
+    source = np.arange(6, dtype=np.float32)
+    taken = from_dlpack(exported_at(cpu(), source.ctypes.data, 8, source))
+    assert taken.numpy().tolist() == [2, 3, 4]
+    assert from_dlpack(exported_at(cuda(1), 4096, 8, None)).data == 4104
+
+
+def test_an_offset_into_an_object_is_refused_and_the_capsule_given_back() -> None:
+    owner = empty(3)
+    alive = weakref.ref(owner)
+    whole = from_dlpack(exported_at(opencl(), 4096, 0, None))
+    assert (whole.device, whole.data) == (opencl(), 4096)
+    producer = exported_at(opencl(), 4096, 8, owner)
+    del owner
+    with pytest.raises(ArgumentError) as caught:
+        from_dlpack(producer)
+    assert str(caught.value) == (
+        "expected an array that begins where its memory on opencl(0) does, found byte_offset 8; pass a copy, or the "
+        "DLTensor by call_pointers"
+    )
+    del caught
+    gc.collect()
+    assert alive() is None
 
 
 def test_types_that_sateen_lacks_are_refused() -> None:

@@ -343,7 +343,8 @@ def compact(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack, alignment: i
 def from_dlpack(producer: SupportsDLPack) -> NDArray:
     """The shared memory of another framework's array, on any device.
 
-    Raises ArgumentError for an element type that sateen does not have.
+    Raises ArgumentError for an element type that sateen does not have, and for a place within an object of memory, as
+    OpenCL has them: an NDArray stands for the whole object.
     """
     imported = dlpack.Imported(dlpack.capsule_of(producer))
     tensor = imported.tensor
@@ -356,6 +357,11 @@ def from_dlpack(producer: SupportsDLPack) -> NDArray:
         raise ArgumentError(f"expected an element type of one lane for an array, found {tensor.dtype.lanes}")
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _compact_strides(shape)
+    if tensor.byte_offset and not device.kind.has_addresses:
+        raise ArgumentError(
+            f"expected an array that begins where its memory on {device} does, found byte_offset {tensor.byte_offset}; "
+            "pass a copy, or the DLTensor by call_pointers"
+        )
     data = (tensor.data or 0) + tensor.byte_offset
     return NDArray(data, shape, strides, dtype, device, owner=imported, read_only=imported.read_only)
 
