@@ -117,7 +117,7 @@ def test_detections_are_in_the_order_of_classes_and_scores_with_rows_to_spare(ru
         (layer("ReLU", "quantization_param { }"), "Caffe has no field 'quantization_param' in layers of type ReLU"),
         (layer("ReLU", "relu_param { } relu_param { }"), "expected relu_param once, found it 2 times"),
         (layer("SoftmaxWithLoss"), "it compares with labels"),
-        (layer("Python"), "it runs code or reads files of its own"),
+        (layer("Python"), "its code is in Python, which no reader runs"),
         (layer("Filter"), "how many elements it gives depends on the values"),
         (layer("Convolutoin"), "sateen has no such layer"),
         (layer("Reshape", "reshape_param { shape { dim: 5 dim: -1 } }"), "shape [5, -1] can't hold the 32 elements"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends import check, from_coreml
+from sateen.frontends.core.refusals import BRING
 from sateen.frontends.coreml.network.converters import CONVERTERS
 from sateen.frontends.coreml.schemas import coreml_pb2 as schema
 from sateen.runtime.errors import FrontendError
@@ -125,7 +126,7 @@ def test_all_gaps_are_reported_with_their_layers_and_remedies(coreml):
     report = check(coreml.model(layers, [coreml.array("x", 3)], [coreml.array("y")], exact=True).SerializeToString())
     assert [(gap.node, gap.operator, gap.help) for gap in report.gaps] == [
         ("noise", "randomNormalLike", "make them an input"),
-        ("own", "custom", "make the layer of known ones"),
+        ("own", "custom", f"{BRING}, or make the layer of known ones"),
     ]
     assert report.unchecked == 1
 

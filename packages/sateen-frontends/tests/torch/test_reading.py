@@ -10,7 +10,7 @@ import pytest
 
 from sateen.frontends import check, from_torch, load
 from sateen.frontends.core.packages import is_installed
-from sateen.frontends.core.refusals import DATA_DECIDES
+from sateen.frontends.core.refusals import BRING, DATA_DECIDES
 from sateen.frontends.core.source import Source
 from sateen.frontends.readers import READERS
 from sateen.frontends.torch.converters import CONVERTERS
@@ -115,7 +115,7 @@ def test_all_gaps_are_told_with_what_helps(written):
     report = check(written.data(*results))
     unknown = "sateen has no such operator"
     assert [(gap.node, gap.operator, gap.reason, gap.help) for gap in report.gaps] == [
-        ("y0", "lgamma", unknown, CUT),
+        ("y0", "lgamma", unknown, f"{BRING}, or {CUT}"),
         ("y1", "logaddexp2", unknown, "save what program.run_decompositions() gives"),
         ("y2", "normal_", "it gives random numbers", "make its result an input: inputs=[...], or --from NAME"),
         ("y3", "nonzero", *DATA_DECIDES),

@@ -57,7 +57,8 @@ def load(source: Given, weights: Given | None = None, **options: Unpack[ReadOpti
     """Read a model of any known format: a path, or its bytes.
 
     `weights` is the second file of a model of two; if it is not given, it is looked for beside the first. The options
-    are those of `ReadOptions`. The second result holds the data of the graph's parameters by name. Raises FrontendError
+    are those of `ReadOptions`; of a SavedModel the signature `serving_default` is read, or the only one, and
+    `from_tensorflow` another. The second result holds the data of the graph's parameters by name. Raises FrontendError
     where the model is malformed or has nodes that can't be compiled, naming all of them.
     """
     return network_of(open_model(source, weights), options)

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 
 from sateen.frontends.caffe.converters import CONVERTERS
+from sateen.frontends.caffe.custom import converted_custom, custom_type_of
 from sateen.frontends.caffe.network import FLOAT, Layer, Network
 from sateen.frontends.caffe.node import CaffeNode
 from sateen.frontends.caffe.parameters import parameters_of
 from sateen.frontends.caffe.refusals import refusal_of, require_bottoms
 from sateen.frontends.caffe.weights import Blob
+from sateen.frontends.core.custom import custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -18,16 +20,24 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits
-from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ir import Graph, OpSet
+from sateen.topi.operators import Operator
 
 
 class CaffeImporter(Importer[Layer]):
     """One reading. A shape that the user gives replaces that of the file, as Net::Reshape does in Caffe."""
 
     def __init__(
-        self, model: str, network: Network, weights: Mapping[str, tuple[Blob, ...]], bindings: Bindings, limits: Limits
+        self,
+        model: str,
+        network: Network,
+        weights: Mapping[str, tuple[Blob, ...]],
+        bindings: Bindings,
+        limits: Limits,
+        operators: OpSet,
     ) -> None:
         self.weights = weights
+        self.known = operators
         inputs = {given.name: given for given in network.inputs}
         self.part = part_of(
             network.layers, list(inputs), network.outputs, lambda layer: layer.inputs, lambda layer: layer.outputs,
@@ -49,9 +59,15 @@ class CaffeImporter(Importer[Layer]):
         return Heading(node.name, node.type, node.inputs, node.outputs)
 
     def conversion_of(self, node: Layer, heading: Heading) -> Conversion:
-        if node.type not in CONVERTERS:
+        if node.type in CONVERTERS:
+            return partial(self._convert, node)
+        operator = custom_operator(self.known, custom_type_of(node), "caffe")
+        if operator is None:
             raise refusal_of(node.type)
-        return partial(self._convert, node)
+        return partial(self._custom, node, operator)
+
+    def _custom(self, layer: Layer, operator: type[Operator], call: Call) -> Results:
+        return converted_custom(CaffeNode(call, layer, {}, self.weights.get(layer.name, ())), operator)
 
     def _convert(self, layer: Layer, call: Call) -> Results:
         parameters = parameters_of(layer.message, layer.type)

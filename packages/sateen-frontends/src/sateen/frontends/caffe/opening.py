@@ -36,7 +36,7 @@ class CaffeModel(LoadedModel):
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         with in_model(self.name):
-            return CaffeImporter(self.name, self.network, self.weights, bindings, self.limits).run()
+            return CaffeImporter(self.name, self.network, self.weights, bindings, self.limits, operators).run()
 
 
 def open_caffe(source: Source, limits: Limits) -> CaffeModel:

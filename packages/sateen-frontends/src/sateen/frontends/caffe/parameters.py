@@ -28,6 +28,9 @@ class Field:
     is_repeated: bool = False
 
 
+FLAGS: Mapping[str, bool] = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
+
+
 def _as_integer(value: Scalar | Message) -> int | None:
     return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
 
@@ -38,7 +41,7 @@ def _as_number(value: Scalar | Message) -> float | None:
 
 def _as_flag(value: Scalar | Message) -> bool | None:
     if isinstance(value, Word):
-        return {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}.get(value)
+        return FLAGS.get(value)
     return bool(value) if isinstance(value, int) and value in (0, 1) else None
 
 
@@ -227,7 +230,7 @@ PARAMETERS: dict[str, Parameters] = {
 }  # fmt: skip
 """By layer type. Interp is of DeepLab, Upsample of SegNet; the converters name the others' forks."""
 
-_OF_EVERY_LAYER = frozenset({
+OF_EVERY_LAYER = frozenset({
     "name", "type", "bottom", "top", "phase", "loss_weight", "param", "blobs", "propagate_down", "include", "exclude",
     "transform_param", "loss_param", "blobs_lr", "weight_decay", "blob_share_mode",
 })  # fmt: skip
@@ -247,7 +250,7 @@ def parameters_of(layer: Message, type_: str) -> dict[str, Any]:
     known = PARAMETERS[type_]
     given: Mapping[str, list[Scalar | Message]] = {}
     for name in layer.fields:
-        if name not in _OF_EVERY_LAYER and name not in _OF_KNOWN_LAYERS:
+        if name not in OF_EVERY_LAYER and name not in _OF_KNOWN_LAYERS:
             raise _unknown(name, f"layers of type {type_}")
     parts = layer.messages(known.message) if known.message else []
     if len(parts) > 1:

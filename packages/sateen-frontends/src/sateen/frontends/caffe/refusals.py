@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sateen.frontends.caffe.network import Layer
 from sateen.frontends.caffe.parameters import PARAMETERS
-from sateen.frontends.core.refusals import DATA_DECIDES, END, Refusal, refusal_by
+from sateen.frontends.core.refusals import BRING, DATA_DECIDES, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 from sateen.runtime.errors import FrontendError
 
@@ -14,7 +14,6 @@ _LOSS = (
     "it compares with labels, which there are only in training",
     "use the deploy network, or end before it: outputs=[...], or --to NAME",
 )
-_OUTSIDE = ("it runs code or reads files of its own", END)
 
 REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(
@@ -23,7 +22,8 @@ REFUSALS: Mapping[str, Refusal] = {
          "SmoothL1Loss", "SmoothL1LossOHEM", "SoftmaxWithLoss", "SoftmaxWithLossOHEM", "TripletLoss"),
         _LOSS,
     ),
-    **dict.fromkeys(("HDF5Output", "Python"), _OUTSIDE),
+    "HDF5Output": ("it writes a file", END),
+    "Python": ("its code is in Python, which no reader runs", f"{BRING}, or {END}"),
     **dict.fromkeys(("Filter", "Proposal"), DATA_DECIDES),
     "ROIAlign": ("forks of Caffe place the samples of its regions in different ways", END),
 }  # fmt: skip

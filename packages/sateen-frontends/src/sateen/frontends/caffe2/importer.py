@@ -9,6 +9,7 @@ from sateen.frontends.caffe2.converters import CONVERTERS
 from sateen.frontends.caffe2.network import FLOAT, Network, Operation
 from sateen.frontends.caffe2.node import Caffe2Node
 from sateen.frontends.caffe2.refusals import refusal_of, require_weights
+from sateen.frontends.core.custom import convert_custom, custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -16,13 +17,15 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits
-from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ir import Graph, OpSet
+from sateen.topi.operators import Operator
 
 
 class Caffe2Importer(Importer[Operation]):
     """One reading. A shape that the user gives replaces that of a placeholder."""
 
-    def __init__(self, model: str, network: Network, bindings: Bindings, limits: Limits) -> None:
+    def __init__(self, model: str, network: Network, bindings: Bindings, limits: Limits, operators: OpSet) -> None:
+        self.known = operators
         self.begun = frozenset(bindings.inputs)
         inputs = {given.name: given for given in network.inputs}
         self.part = part_of(
@@ -46,9 +49,16 @@ class Caffe2Importer(Importer[Operation]):
         return Heading(node.name, node.type, node.inputs, node.outputs)
 
     def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
-        if node.type not in CONVERTERS:
+        if node.type in CONVERTERS:
+            return partial(self._convert, node)
+        operator = custom_operator(self.known, node.type, "caffe2")
+        if operator is None:
             raise refusal_of(node.type)
-        return partial(self._convert, node)
+        return partial(self._custom, node, operator)
+
+    def _custom(self, operation: Operation, operator: type[Operator], call: Call) -> Results:
+        node = Caffe2Node(call, operation, self.used)
+        return convert_custom(node, operator, {name: node.plain(name) for name in operation.arguments})
 
     def _convert(self, operation: Operation, call: Call) -> Results:
         return converted(Caffe2Node(call, operation, self.used), CONVERTERS[operation.type])

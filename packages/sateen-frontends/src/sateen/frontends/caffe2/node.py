@@ -44,6 +44,15 @@ class Caffe2Node(ModelNode):
             raise FrontendError(f"expected text as argument {name!r}, found {value!r}")
         return value.decode()
 
+    def plain(self, name: str) -> int | float | str | tuple[int | float | str, ...]:
+        """An argument as a number or text, or several; the net does not tell an empty list of one from another."""
+        value = self.attribute(name)
+        if isinstance(value, (int, float)):
+            return value
+        if isinstance(value, bytes):
+            return self.word(name, "")
+        return tuple(one.decode("ascii", "backslashreplace") if isinstance(one, bytes) else one for one in value)
+
     def wholes(self, name: str) -> tuple[int, ...]:
         """The integers of a repeated argument; () if it is absent."""
         value = self.attribute(name)

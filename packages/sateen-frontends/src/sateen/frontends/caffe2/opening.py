@@ -37,7 +37,7 @@ class Caffe2Model(LoadedModel):
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         with in_model(self.name):
             network = network_of(self.init, self.predict, bindings.shapes)
-            return Caffe2Importer(self.name, network, bindings, self.limits).run()
+            return Caffe2Importer(self.name, network, bindings, self.limits, operators).run()
 
 
 def open_caffe2(source: Source, limits: Limits) -> Caffe2Model:

@@ -22,15 +22,23 @@ def users_operator(operators: OpSet, name: str) -> type[Operator] | None:
     return found if found is not None and found.name is not None else None
 
 
-def custom_name(operator: str, format_: str) -> str:
-    """The name of the user's operator for nodes of a type in a format of TensorFlow: Acme.Swish for `Acme>Swish`,
-    FORMAT.Swish for `Swish`."""
-    domain, _, name = operator.rpartition(">")
-    return f"{domain.replace('>', '.') or format_}.{name}"
+def custom_operator(operators: OpSet, type_: str, format_: str) -> type[Operator] | None:
+    """The user's operator for nodes of a type that a format's reader does not know: that of name Acme.Swish for
+    `Acme>Swish`, that of name FORMAT.Swish for `Swish`; None if there is none."""
+    domain, _, name = type_.rpartition(">")
+    return users_operator(operators, f"{domain.replace('>', '.') or format_}.{name}")
 
 
-def convert_custom(node: ModelNode, operator: type[Operator], attributes: Mapping[str, Any]) -> Sequence[Value]:
-    """The outputs of a node. Raises FrontendError if its attributes are not the operator's, or for more outputs."""
+def convert_custom(
+    node: ModelNode,
+    operator: type[Operator],
+    attributes: Mapping[str, Any],
+    inputs: Sequence[Value | None] | None = None,
+) -> Sequence[Value]:
+    """The outputs of a node; formats whose weights are no inputs of nodes say what the operator's `inputs` are.
+
+    Raises FrontendError if its attributes are not the operator's, or for more outputs.
+    """
     kinds = get_type_hints(operator)
     described = fields(operator)  # type: ignore[arg-type]  # an operator is a dataclass
     required = {f.name for f in described if f.default is MISSING and f.default_factory is MISSING}
@@ -39,7 +47,8 @@ def convert_custom(node: ModelNode, operator: type[Operator], attributes: Mappin
         what = "has no attribute" if wrong[0] in attributes else "needs attribute"
         raise FrontendError(f"{operator.op_name()} {what} {wrong[0]!r}; its attributes are {', '.join(sorted(known))}")
     op = operator(**{name: _field_value(value, kinds[name], name) for name, value in attributes.items()})
-    inputs = [node.value(i) if node.has(i) else None for i in range(len(node.inputs))]
+    if inputs is None:
+        inputs = [node.value(i) if node.has(i) else None for i in range(len(node.inputs))]
     count = len(infer(op, inputs))
     if len(node.outputs) > count:
         raise FrontendError(f"expected at most {count} outputs of {operator.op_name()}, found {len(node.outputs)}")
@@ -48,7 +57,10 @@ def convert_custom(node: ModelNode, operator: type[Operator], attributes: Mappin
 
 def _field_value(value: Any, kind: Any, name: str) -> object:
     """The value of an attribute, converted for the field of its name. Raises FrontendError for one of another type."""
-    kind = without_none(kind)
+    inner = without_none(kind)
+    if value is None and inner is not kind:
+        return None
+    kind = inner
     if get_origin(kind) is tuple:
         if not isinstance(value, (list, tuple)):
             raise FrontendError(f"expected several values as attribute {name!r}, found {value!r}")

@@ -20,8 +20,8 @@ class ReadOptions(TypedDict, total=False):
 
     `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
     inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `inputs` and
-    `outputs` name values within the model at which the network begins and ends. `operators` may have some of other
-    packages, for nodes of their domain and type that are not ours.
+    `outputs` name values within the model at which the network begins and ends. `operators` may have the user's
+    own and those of other packages, for layers that are not ours; a layer's type tells the name of its operator.
     """
 
     shapes: Mapping[str, Sequence[int]]

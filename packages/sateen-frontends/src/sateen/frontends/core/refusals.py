@@ -9,6 +9,7 @@ from sateen.runtime.display import did_you_mean
 
 Refusal = tuple[str, str]
 """The reason, and what would help."""
+BRING = "bring the operator (operators=, or an installed package: docs/operators.md)"
 END = "end the network before it: outputs=[...], or --to NAME"
 BEGIN = "begin the network behind it: inputs=[...], or --from NAME"
 DATA_DECIDES: Refusal = (
@@ -23,7 +24,7 @@ def refusal_by(
     operator: str,
     known: Iterable[str] = (),
     kind: str = "operator",
-    remedy: str = f"{END}; or {BEGIN}",
+    remedy: str = f"{BRING}, or {END}; or {BEGIN}",
 ) -> UnsupportedError:
     """The error about an operator without a converter: that of the table, or that it is unknown, with the closest of
     the known ones. `kind` is the format's word for operators."""

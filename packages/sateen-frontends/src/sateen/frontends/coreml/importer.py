@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.custom import custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
@@ -14,20 +15,20 @@ from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.coreml.loading import CoremlFile
 from sateen.frontends.coreml.steps import Step, Steps
-from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ir import Graph, OpSet
 from sateen.runtime.errors import FrontendError
 
 
-def import_coreml(file: CoremlFile, steps: Steps, bindings: Bindings) -> tuple[Graph | None, Report]:
+def import_coreml(file: CoremlFile, steps: Steps, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
     with in_model(file.name):
-        return _imported(file, steps, bindings, _computed_types(file, steps, bindings))
+        return _imported(file, steps, bindings, _computed_types(file, steps, bindings, operators), operators)
 
 
 def _imported(
-    file: CoremlFile, steps: Steps, bindings: Bindings, types: Mapping[str, Declaration]
+    file: CoremlFile, steps: Steps, bindings: Bindings, types: Mapping[str, Declaration], operators: OpSet
 ) -> tuple[Graph | None, Report]:
-    importer = CoremlImporter(file, steps, bindings, types)
+    importer = CoremlImporter(file, steps, bindings, types, operators)
     importer.bind_inputs()
     importer.read(importer.part.nodes, importer.scope, Place(importer.emitter))
     for name, labels in steps.labels.items():
@@ -47,7 +48,7 @@ def _with_states(graph: Graph, states: Mapping[str, str]) -> Graph:
     return replace(graph, aliases=aliases) if aliases else graph
 
 
-def _computed_types(file: CoremlFile, steps: Steps, bindings: Bindings) -> Mapping[str, Declaration]:
+def _computed_types(file: CoremlFile, steps: Steps, bindings: Bindings, operators: OpSet) -> Mapping[str, Declaration]:
     """The types of blobs at which the network begins, as the layers in front compute them: networks declare none.
 
     Nothing of a blob whose shape the user gives; nothing at all if those layers can't be read.
@@ -61,7 +62,7 @@ def _computed_types(file: CoremlFile, steps: Steps, bindings: Bindings) -> Mappi
     if not wanted:
         return {}
     try:
-        graph, _ = _imported(file, steps, Bindings(outputs=wanted), {})
+        graph, _ = _imported(file, steps, Bindings(outputs=wanted), {}, operators)
     except FrontendError:
         return {}
     values = () if graph is None else graph.outputs
@@ -71,7 +72,15 @@ def _computed_types(file: CoremlFile, steps: Steps, bindings: Bindings) -> Mappi
 class CoremlImporter(Importer[Step]):
     """`types` are those of values at which the network begins, where the model does not declare them."""
 
-    def __init__(self, file: CoremlFile, steps: Steps, bindings: Bindings, types: Mapping[str, Declaration]) -> None:
+    def __init__(
+        self,
+        file: CoremlFile,
+        steps: Steps,
+        bindings: Bindings,
+        types: Mapping[str, Declaration],
+        operators: OpSet,
+    ) -> None:
+        self.known = operators
         inputs = {declared.name: declared for declared in steps.inputs}
         self.part = part_of(steps.steps, list(inputs), steps.outputs, lambda s: s.inputs, lambda s: s.outputs, bindings)
         self.declared = {**{declared.name: declared for declared in steps.declared}, **types}
@@ -83,7 +92,10 @@ class CoremlImporter(Importer[Step]):
         return Heading(node.name, node.operator, node.inputs, node.outputs)
 
     def conversion_of(self, node: Step, heading: Heading) -> Conversion:
-        return node.conversion() if node.control is None else partial(_opened, self, node.control)
+        if node.control is not None:
+            return partial(_opened, self, node.control)
+        operator = None if node.custom is None else custom_operator(self.known, node.custom.kind, "coreml")
+        return node.conversion() if node.custom is None or operator is None else partial(node.custom.convert, operator)
 
     def declaration(self, name: str) -> Declaration | None:
         return self.declared.get(name)

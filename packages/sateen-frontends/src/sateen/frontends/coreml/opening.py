@@ -29,7 +29,7 @@ class CoremlModel(LoadedModel):
         return iter(())
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return import_coreml(self.file, self.steps, bindings)
+        return import_coreml(self.file, self.steps, bindings, operators)
 
 
 def open_coreml(source: Source, limits: Limits) -> CoremlModel:

@@ -8,6 +8,16 @@ from dataclasses import dataclass, field
 from sateen.frontends.core.bodies import Bodies
 from sateen.frontends.core.importer import Conversion, Results
 from sateen.frontends.core.inputs import Declaration
+from sateen.frontends.core.place import Call
+from sateen.topi.operators import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """The kind of a layer that only an operator of the user's stands for, and how that converts it."""
+
+    kind: str
+    convert: Callable[[type[Operator], Call], Results]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +34,7 @@ class Step:
     outputs: tuple[str, ...]
     conversion: Callable[[], Conversion]
     control: Callable[[Bodies[Step]], Results | None] | None = None
+    custom: Custom | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sateen.frontends.core.refusals import LABELS, Refusal, refusal_by
+from sateen.frontends.core.refusals import BEGIN, END, LABELS, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.darknet.sizes import SIZES
 
@@ -19,6 +19,10 @@ _NOT_DARKNETS = (
 _ORDER = (
     "pjreddie's darknet and AlexeyAB's save the weights of its gates in different orders, and files don't tell which",
     "use layers rnn",
+)
+_UNKNOWN = (
+    f"{END}; or {BEGIN}; operators of other packages can't stand for it, since the file does not tell its weights and "
+    "sizes"
 )
 REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(("conv_lstm", "history"), _STATE),
@@ -38,4 +42,4 @@ REFUSALS: Mapping[str, Refusal] = {
 
 def refusal_of(type_: str) -> UnsupportedError:
     """The refusal of a layer that no converter takes."""
-    return refusal_by(REFUSALS, type_, SIZES, "layer")
+    return refusal_by(REFUSALS, type_, SIZES, "layer", _UNKNOWN)

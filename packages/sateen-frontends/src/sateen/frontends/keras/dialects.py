@@ -61,8 +61,10 @@ def kind_of(name: str, config: Mapping[str, Any]) -> str:
 
 
 def in_todays_terms(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration with today's arguments; one in today's terms stays as it is."""
+    """The configuration with today's arguments; one in today's terms stays as it is, and that of a user's layer."""
     found = dict(config)
+    if kind.startswith("?"):
+        return found
     if "output_dim" in found and kind in _WIDTHS:
         found["units"] = found.pop("output_dim")
     for old, new in _ARGUMENTS.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.custom import custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -16,6 +17,7 @@ from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, UnsupportedError, in_model
 from sateen.frontends.core.source import Limits
 from sateen.frontends.keras.converters import CONVERTERS
+from sateen.frontends.keras.custom import converted_custom
 from sateen.frontends.keras.layers import Layer
 from sateen.frontends.keras.masks import MIXED, gives_mask, mask_name, with_masks
 from sateen.frontends.keras.networks import shape_of_input
@@ -24,9 +26,10 @@ from sateen.frontends.keras.refusals import refusal_of
 from sateen.frontends.keras.steps import Step, steps_of
 from sateen.frontends.keras.version import Version
 from sateen.frontends.keras.weights import Weights
-from sateen.graph_ir.ir import Array, Graph, Symbol
+from sateen.graph_ir.ir import Array, Graph, OpSet, Symbol
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, FrontendError
+from sateen.topi.operators import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +75,16 @@ def _declaration(layer: Layer, first: Layer) -> Declaration:
     return Declaration(layer.name, type_, dims)
 
 
-def import_keras(file: KerasFile, bindings: Bindings) -> tuple[Graph | None, Report]:
+def import_keras(file: KerasFile, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
     with in_model(file.name):
-        return KerasImporter(file, bindings).run()
+        return KerasImporter(file, bindings, operators).run()
 
 
 class KerasImporter(Importer[Step]):
-    def __init__(self, file: KerasFile, bindings: Bindings) -> None:
+    def __init__(self, file: KerasFile, bindings: Bindings, operators: OpSet) -> None:
         self.file = file
+        self.known = operators
         whole = steps_of(file.network, file.limits)
         inputs = {layer.name: layer for layer in whole.inputs}
         steps = with_masks(whole.steps)
@@ -95,7 +99,7 @@ class KerasImporter(Importer[Step]):
         """A value at which the network begins, of the type that the network before it gives, if that can be compiled;
         extents that are computed there are open. Otherwise the layer tells its type, and its shape is unknown."""
         try:
-            before, _ = KerasImporter(self.file, Bindings(outputs=[name])).run()
+            before, _ = KerasImporter(self.file, Bindings(outputs=[name]), self.known).run()
         except FrontendError:
             before = None
         if before is None:
@@ -116,9 +120,16 @@ class KerasImporter(Importer[Step]):
 
     def conversion_of(self, node: Step, heading: Heading) -> Conversion:
         kind = _kind_of(node)
-        if kind not in CONVERTERS:
+        if kind in CONVERTERS:
+            return partial(self._convert, node, CONVERTERS[kind])
+        operator = custom_operator(self.known, kind.removeprefix("?"), "keras")
+        if operator is None:
             raise refusal_of(node.layer)
-        return partial(self._convert, node, CONVERTERS[kind])
+        return partial(self._custom, node, operator)
+
+    def _custom(self, step: Step, operator: type[Operator], call: Call) -> Results:
+        node = KerasNode(call, step, self._weights_of(step.layer), self.file.version, Bodies(self, call))
+        return converted_custom(node, operator)
 
     def _convert(self, step: Step, converter: Converter[KerasNode], call: Call) -> Results:
         if MIXED in step.masks:

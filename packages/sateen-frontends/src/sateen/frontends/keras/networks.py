@@ -147,7 +147,8 @@ def _is_kerass(data: Mapping[str, Any]) -> bool:
 
 def _kind_of(data: Mapping[str, Any], term: str, config: Mapping[str, Any]) -> str:
     if not _is_kerass(data):
-        return f"?{term}"
+        registered = data.get("registered_name")
+        return f"?{printable(registered) if isinstance(registered, str) and '>' in registered else term}"
     if ".ops." in f".{data.get('module') or ''}." or _is_function(data, config):
         return f"ops.{term}"
     if term in {"TFOpLambda", "SlicingOpLambda", "ClassMethod"}:

@@ -148,7 +148,11 @@ class KerasNode(ModelNode):
         if data is None or data.dtype != np.int8 or data.ndim != rank:
             found = "none" if data is None else f"{data.dtype}{list(data.shape)}"
             raise FrontendError(f"expected variable {name!r} of int8 and {rank} dimensions, found {found}")
-        return self._emitter.value(data, f"{self.step_call.name}/{name}", own=True)
+        return self.weight_as_stored(name)
+
+    def weight_as_stored(self, name: str) -> Value:
+        """A variable in its own type."""
+        return self._emitter.value(self.weights[name], f"{self.step_call.name}/{name}", own=True)
 
     def weight_or(self, number: float, name: str, shape: tuple[int, ...]) -> Value:
         """A variable of as many dimensions as the shape, or if the layer has none, one number in this shape."""

@@ -27,7 +27,7 @@ class KerasModel(LoadedModel):
         return iter(self.files)
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return import_keras(self.file, bindings)
+        return import_keras(self.file, bindings, operators)
 
 
 def open_keras(source: Source, limits: Limits) -> KerasModel:

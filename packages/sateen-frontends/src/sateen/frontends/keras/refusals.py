@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sateen.frontends.core.refusals import Refusal, refusal_by
+from sateen.frontends.core.refusals import BRING, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.layers import Layer
 
@@ -28,5 +28,5 @@ REFUSALS: Mapping[str, Refusal] = {
 def refusal_of(layer: Layer) -> UnsupportedError:
     """The refusal of a layer that no converter takes."""
     if layer.kind.startswith("?"):
-        return UnsupportedError("it is a class of the user's, whose program is not in the file", _CODE)
-    return refusal_by(REFUSALS, layer.kind, kind="layer", remedy=_CODE)
+        return UnsupportedError("it is a class of the user's, whose program is not in the file", f"{BRING}, or {_CODE}")
+    return refusal_by(REFUSALS, layer.kind, kind="layer", remedy=f"{BRING}, or {_CODE}")

@@ -8,10 +8,11 @@ from collections.abc import Set as AbstractSet
 from sateen.frontends.keras.converters import CONVERTERS
 from sateen.frontends.keras.hdf5 import Hdf5Group
 from sateen.frontends.keras.layers import Layer
+from sateen.frontends.keras.refusals import REFUSALS
 from sateen.runtime.display import named
 from sateen.runtime.errors import FrontendError
 
-_OF_TRAINING = ("optimizer", "optimizer_weights", "metrics", "loss_tracker", "seed_generator")
+OF_TRAINING = ("optimizer", "optimizer_weights", "metrics", "loss_tracker", "seed_generator")
 """Groups of what only training needs: the optimizer's moments, metrics, and generators of random numbers."""
 
 
@@ -20,7 +21,7 @@ def require_all_read(weights: Hdf5Group, read: AbstractSet[str], exempt: Collect
     that only training needs."""
     unread = [
         path
-        for path in weights.arrays(but=_OF_TRAINING)
+        for path in weights.arrays(but=OF_TRAINING)
         if path not in read and not any(path.startswith(f"{group}/") for group in exempt)
     ]
     if unread:
@@ -39,6 +40,14 @@ def unreadable_groups(layer: Layer, group: str = "") -> Iterator[str]:
         yield group
     for part in layer.parts:
         yield from unreadable_groups(part.layer, f"{group}/{part.group}" if group else part.group)
+
+
+def without_converter(layer: Layer, group: str = "") -> Iterator[tuple[Layer, str]]:
+    """The layers that only an operator of the user's may stand for, with their groups of Keras 3."""
+    if is_unknown(layer) and layer.kind not in _WITH_TABLES and layer.kind not in REFUSALS:
+        yield layer, group
+    for part in layer.parts:
+        yield from without_converter(part.layer, f"{group}/{part.group}" if group else part.group)
 
 
 def is_unknown(layer: Layer) -> bool:

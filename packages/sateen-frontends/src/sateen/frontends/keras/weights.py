@@ -11,7 +11,13 @@ from sateen.frontends.keras.dialects import kernel_of_keras_1
 from sateen.frontends.keras.hdf5 import Hdf5Group
 from sateen.frontends.keras.layers import Layer
 from sateen.frontends.keras.sizes import require_sizes
-from sateen.frontends.keras.unread import is_unknown, require_all_read, unreadable_groups
+from sateen.frontends.keras.unread import (
+    OF_TRAINING,
+    is_unknown,
+    require_all_read,
+    unreadable_groups,
+    without_converter,
+)
 from sateen.frontends.keras.variables import Owned, owned
 from sateen.frontends.keras.version import Version
 from sateen.graph_ir.ir import Array
@@ -62,6 +68,10 @@ def _of_groups(root: Hdf5Group, network: Layer) -> Weights:
             path = private
         read.add(path)
         found.setdefault(one.layer, {})[one.variable.name] = root.array(path)
+    paths = list(root.arrays(but=OF_TRAINING))
+    for layer, group in without_converter(network):
+        if own := [path for path in paths if path.startswith(f"{group}/")]:
+            found[layer] = {path.removeprefix(f"{group}/vars/"): root.array(path) for path in own}
     require_all_read(root, read, tuple(unreadable_groups(network)))
     return found
 
@@ -118,6 +128,9 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
             )
         for one, data in zip(variables, arrays, strict=True):
             found.setdefault(one.layer, {})[one.variable.name] = _in_todays_order(one, data, version, backwards)
+    for layer, _ in without_converter(network):
+        if paths := lists.get(layer.name):
+            found[layer] = {str(index): stored[layer.name].array(path) for index, path in enumerate(paths)}
     require_all_read(group, read, [part.layer.name for part in network.parts if is_unknown(part.layer)])
     return found
 

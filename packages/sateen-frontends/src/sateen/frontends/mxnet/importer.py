@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import get_type_hints
 
+from sateen.frontends.core.custom import convert_custom, custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import outputs_of
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.refusals import END
 from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.mxnet.attributes import parsed_attribute
 from sateen.frontends.mxnet.converters import OPERATORS, OWN_NAMES
 from sateen.frontends.mxnet.declarations import declarations_of
 from sateen.frontends.mxnet.description import OperatorDescription
@@ -18,14 +22,16 @@ from sateen.frontends.mxnet.loading import MxnetFile
 from sateen.frontends.mxnet.network import NetworkNode
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.frontends.mxnet.refusals import refusal_of
-from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ir import Graph, OpSet
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operators import Operator
 
 
 class MxnetImporter(Importer[NetworkNode]):
-    def __init__(self, file: MxnetFile, bindings: Bindings) -> None:
+    def __init__(self, file: MxnetFile, bindings: Bindings, operators: OpSet) -> None:
         self.file = file
+        self.known = operators
         network = file.network
         inputs = declarations_of(file)
         self._begins = frozenset(bindings.inputs)
@@ -64,9 +70,21 @@ class MxnetImporter(Importer[NetworkNode]):
 
     def conversion_of(self, node: NetworkNode, heading: Heading) -> Conversion:
         described = OPERATORS.get(heading.operator)
-        if described is None:
+        if described is not None:
+            return partial(_converted, node, described)
+        type_ = node.attributes.get("op_type", "") if node.operator == "Custom" else node.operator
+        operator = custom_operator(self.known, type_, "mxnet")
+        if operator is None:
             raise refusal_of(heading.operator)
-        return partial(_converted, node, described)
+        return partial(_custom, node, operator)
+
+
+def _custom(node: NetworkNode, operator: type[Operator], call: Call) -> Results:
+    """An operator that MXNet does not have, or one in Python, whose type is an attribute of Custom (custom.cc)."""
+    texts = {name: text for name, text in node.attributes.items() if (node.operator, name) != ("Custom", "op_type")}
+    kinds = get_type_hints(operator)
+    attributes = {name: text if kinds.get(name) is str else parsed_attribute(text) for name, text in texts.items()}
+    return convert_custom(ModelNode(call, attributes), operator, attributes)
 
 
 def _converted(node: NetworkNode, described: OperatorDescription, call: Call) -> Results:

@@ -28,7 +28,7 @@ class MxnetModel(LoadedModel):
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         with in_model(self.file.name):
-            return MxnetImporter(self.file, bindings).run()
+            return MxnetImporter(self.file, bindings, operators).run()
 
 
 def open_mxnet(source: Source, limits: Limits) -> MxnetModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sateen.frontends.core.refusals import BEGIN, DATA_DECIDES, END, LABELS, Refusal, refusal_by
+from sateen.frontends.core.refusals import BEGIN, BRING, DATA_DECIDES, END, LABELS, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.converters import OPERATORS
 
@@ -18,7 +18,7 @@ _FACTORS = ("sateen has no decompositions and inverses of matrices", END)
 _PROPOSALS = ("sateen has no proposals of regions", f"{END}; or {BEGIN}")
 
 REFUSALS: Mapping[str, Refusal] = {
-    "Custom": ("its code is in Python, which no reader runs", "build the network with operators of MXNet"),
+    "Custom": ("its code is in Python, which no reader runs", f"{BRING}, or build the network with operators of MXNet"),
     **dict.fromkeys(("_cond", "_foreach", "_while_loop"), _LOOP),
     **dict.fromkeys(("_shuffle", "normal", "shuffle", "uniform"), _RANDOM),
     **dict.fromkeys(("_contrib_dequantize", "_contrib_requantize"), _QUANTIZED),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from sateen.frontends.core.bodies import Bodies
-from sateen.frontends.core.custom import custom_name, users_operator
+from sateen.frontends.core.custom import custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -95,7 +95,7 @@ class TensorflowImporter(Importer[Operation]):
             return partial(self._control_flow, node)
         if node.type in CONVERTERS:
             return partial(self._convert, node, CONVERTERS[node.type])
-        operator = users_operator(self.known, custom_name(node.type, "tensorflow"))
+        operator = custom_operator(self.known, node.type, "tensorflow")
         if operator is None:
             raise refusal_of(node.type)
         return partial(self._custom, node, operator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from sateen.frontends.core.bodies import Bodies
-from sateen.frontends.core.custom import custom_name, users_operator
+from sateen.frontends.core.custom import custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -76,7 +76,7 @@ class TfliteImporter(Importer[Operation]):
         converter = (CONVERTERS if is_builtin else CUSTOM).get(node.operator)
         if converter is not None:
             return partial(self._converted_by, converter, node)
-        operator = None if is_builtin else users_operator(self.known, custom_name(node.operator, "tflite"))
+        operator = None if is_builtin else custom_operator(self.known, node.operator, "tflite")
         if operator is None:
             raise refusal_of(node)
         return partial(self._custom, operator, node)

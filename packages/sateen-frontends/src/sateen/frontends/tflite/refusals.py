@@ -9,7 +9,6 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tflite.model import Operation
 
 CUT = f"{END}; or {BEGIN}"
-BRING = f"bring the operator (docs/operators.md), or {CUT}"
 _STATE = "it reads or writes a state that outlives a run", "convert the model with its states as inputs and outputs"
 _TABLE = "it looks up text or hashes", CUT
 _RANDOM = "its result is random", "convert the model with the random numbers as an input"
@@ -45,5 +44,5 @@ REFUSALS: Mapping[str, Refusal] = {
 def refusal_of(node: Operation) -> UnsupportedError:
     """The refusal of an operator that no converter takes."""
     if node.custom is not None:
-        return refusal_by({}, node.operator, kind="custom operator", remedy=BRING)
-    return refusal_by(REFUSALS, node.operator)
+        return refusal_by({}, node.operator, kind="custom operator")
+    return refusal_by(REFUSALS, node.operator, remedy=CUT)

@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 
 from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.custom import custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -20,23 +21,27 @@ from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.core.source import Limits
 from sateen.frontends.torch.control_flow import CONTROL_FLOW, TOKEN
 from sateen.frontends.torch.converters import CONVERTERS, key_of
+from sateen.frontends.torch.custom import converted_custom
 from sateen.frontends.torch.element_types import dtype_of
 from sateen.frontends.torch.node import TorchNode
 from sateen.frontends.torch.program import Program, ProgramNode, ValueType
 from sateen.frontends.torch.refusals import refusal_of
 from sateen.frontends.torch.structure import check_structure, named_tensors
-from sateen.graph_ir.ir import Graph, Symbol, Value
+from sateen.graph_ir.ir import Graph, OpSet, Symbol, Value
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operators import Operator
 
 STRIDED = 7
 """The layout of ordinary tensors."""
 
 
-def import_program(program: Program, bindings: Bindings, limits: Limits) -> tuple[Graph | None, Report]:
+def import_program(
+    program: Program, bindings: Bindings, limits: Limits, operators: OpSet
+) -> tuple[Graph | None, Report]:
     """The graph of a program, None if it has gaps, and the report of these. Raises FrontendError if it is
     malformed."""
     try:
-        return TorchImporter(program, bindings, limits).run()
+        return TorchImporter(program, bindings, limits, operators).run()
     except FrontendError as error:
         error.add_note(f"in program {program.place!r}")
         raise
@@ -64,7 +69,8 @@ def _declaration(name: str, declared: ValueType) -> Declaration:
 
 
 class TorchImporter(Importer[ProgramNode]):
-    def __init__(self, program: Program, bindings: Bindings, limits: Limits) -> None:
+    def __init__(self, program: Program, bindings: Bindings, limits: Limits, operators: OpSet) -> None:
+        self.known = operators
         check_structure(program)
         self.program = program
         self.graph = program.graph
@@ -116,9 +122,17 @@ class TorchImporter(Importer[ProgramNode]):
         if node.target in CONTROL_FLOW:
             return partial(self._control_flow, node)
         key = key_of(node.target)
-        if key is None:
+        if key is not None:
+            return partial(self._converted_by, node, key)
+        operator = custom_operator(self.known, node.target.removesuffix(".default").replace(".", ">"), "torch")
+        if operator is None:
             raise refusal_of(node.target)
-        return partial(self._converted_by, node, key)
+        return partial(self._custom, node, operator)
+
+    def _custom(self, node: ProgramNode, operator: type[Operator], call: Call) -> Results:
+        results = converted_custom(TorchNode(node, call), operator)
+        _check_results(results, TorchNode(node, call))
+        return results
 
     def _control_flow(self, node: ProgramNode, call: Call) -> Results | None:
         return CONTROL_FLOW[node.target](TorchNode(node, call), Bodies(self, call))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from sateen.frontends.core.node import Converter as ConverterOf
@@ -57,6 +57,11 @@ class TorchNode(ModelNode):
     def unread(self) -> Sequence[str]:
         """The arguments that matter and that no one asked for."""
         return sorted(self._arguments.keys() - self._read - MEANINGLESS)
+
+    @property
+    def named(self) -> Collection[str]:
+        """The names of all arguments that the file gives."""
+        return self._arguments.keys()
 
     @property
     def positional(self) -> Sequence[Argument]:

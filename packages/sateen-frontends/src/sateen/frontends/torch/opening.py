@@ -28,7 +28,7 @@ class TorchModel(LoadedModel):
         return iter(())
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return import_program(self.program, bindings, self.limits)
+        return import_program(self.program, bindings, self.limits, operators)
 
 
 def open_torch(source: Source, limits: Limits) -> TorchModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sateen.frontends.core.refusals import BEGIN, DATA_DECIDES, END, Refusal, refusal_by
+from sateen.frontends.core.refusals import BEGIN, BRING, DATA_DECIDES, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 
 CUT = f"{END}; or {BEGIN}"
@@ -55,4 +55,4 @@ def refusal_of(target: str) -> UnsupportedError:
         return refusal_by(REFUSALS, target, remedy=_DECOMPOSE)
     if operator.startswith("fft_") and operator not in _DECOMPOSED:
         return UnsupportedError(*_COMPLEX)
-    return refusal_by(REFUSALS, operator, remedy=_DECOMPOSE if operator in _DECOMPOSED else CUT)
+    return refusal_by(REFUSALS, operator, remedy=_DECOMPOSE if operator in _DECOMPOSED else f"{BRING}, or {CUT}")

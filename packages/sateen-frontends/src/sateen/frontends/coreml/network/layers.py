@@ -24,6 +24,7 @@ from sateen.frontends.coreml.network.borders import (
     to_feature,
 )
 from sateen.frontends.coreml.network.converters import CONVERTERS
+from sateen.frontends.coreml.network.custom import custom_of
 from sateen.frontends.coreml.network.node import FLOAT, LayerNode
 from sateen.frontends.coreml.network.refusals import refusal_of
 from sateen.frontends.coreml.steps import Step, Steps
@@ -66,7 +67,8 @@ def steps_of_network(network: Message, description: Message) -> Steps:
         kind = layer.WhichOneof("layer") or "none"
         reads, gives = (tuple(renamed.get(n, n) for n in each) for each in (layer.input, _gives(layer)))
         conversion = partial(_conversion_of, layer, kind, has_batch=not blobs.is_old)
-        steps.append(Step(layer.name or next(iter(gives), kind), kind, reads, gives, conversion))
+        name = layer.name or next(iter(gives), kind)
+        steps.append(Step(name, kind, reads, gives, conversion, custom=custom_of(layer)))
     for output in leaving:
         blob_name = (renamed.get(output.blob, output.blob),)
         steps.append(Step(output.name, "multiArrayType", blob_name, (output.name,), _border(blobs.leave(output))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sateen.frontends.core.refusals import END, Refusal, refusal_by
+from sateen.frontends.core.refusals import BEGIN, BRING, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.network.converters import CONVERTERS
 
@@ -18,7 +18,10 @@ REFUSALS: Mapping[str, Refusal] = {
     "none": ("the layer has no parameters of a known kind", "it may be of a newer version of the specification"),
     "branch": _CONTROL,
     "categoricalDistribution": _RANDOM,
-    "custom": ("a custom layer is code of the application, which is not in the file", "make the layer of known ones"),
+    "custom": (
+        "a custom layer is code of the application, which is not in the file",
+        f"{BRING}, or make the layer of known ones",
+    ),
     "loop": _CONTROL,
     "loopBreak": _CONTROL,
     "loopContinue": _CONTROL,
@@ -40,4 +43,4 @@ REFUSALS: Mapping[str, Refusal] = {
 
 def refusal_of(kind: str) -> UnsupportedError:
     """The refusal of a layer that no converter takes."""
-    return refusal_by(REFUSALS, kind, CONVERTERS, "layer")
+    return refusal_by(REFUSALS, kind, CONVERTERS, "layer", f"{END}; or {BEGIN}")

@@ -17,6 +17,7 @@ from sateen.frontends.coreml.loading import CoremlFile, Message
 from sateen.frontends.coreml.program.compression import COMPRESSION
 from sateen.frontends.coreml.program.control_flow import CONTROL_FLOW
 from sateen.frontends.coreml.program.converters import CONVERTERS
+from sateen.frontends.coreml.program.custom import custom_of
 from sateen.frontends.coreml.program.node import OperationNode, Slots
 from sateen.frontends.coreml.program.refusals import refusal_of
 from sateen.frontends.coreml.program.values import (
@@ -191,7 +192,8 @@ class _Reading:
             return
         dtypes = [None if (type_ := _type_of(output)) is None else type_.dtype for output in operation.outputs]
         conversion = partial(_conversion_of, kind, slots, texts, dtypes)
-        yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), conversion)
+        custom = None if kind in CONVERTERS or kind in COMPRESSION else custom_of(kind, slots, texts, dtypes)
+        yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), conversion, custom=custom)
 
     def _state_steps(self, operation: Message, given: Mapping[str, str]) -> Iterator[Step]:
         """A state is read as what was written last, in the order of the file. Raises FrontendError for another one."""

@@ -1,0 +1,118 @@
+"""Layers and operations that users' operators stand for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from sateen.frontends import check, from_coreml
+from sateen.frontends.coreml.schemas import coreml_pb2 as schema
+from sateen.graph_ir import OPS, interpret
+from sateen.runtime.errors import FrontendError
+from sateen.tensor_ir import te
+from sateen.topi import Computation, Operator, compute
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(Operator):
+    """x · factor + offset, the offset along the last axis; limited if asked."""
+
+    name = "coreml.Scaled"
+    factor: float
+    limited: bool = False
+    sizes: tuple[int, ...] = ()
+    word: str = ""
+
+    def infer(self, x, offset):
+        return (x,)
+
+    def compute(self, x, offset, *, outputs):
+        def element(*index):
+            value = x(*index) * self.factor + offset(index[-1])
+            return te.minimum(value, 1.0) if self.limited else value
+
+        return Computation((compute(x.shape, element, "scaled"),))
+
+
+OPERATORS = OPS.with_ops(Scaled)
+X = np.array([[-1, 2, 3]], np.float32)
+OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def model(coreml):
+    """model(weights, parameter=value, …): the bytes of a network with one custom layer."""
+
+    def made(weights, **parameters):
+        layer = coreml.layer("custom", "x", "y", name="own", className="Scaled")
+        layer.custom.weights.extend(weights)
+        for name, value in parameters.items():
+            held = layer.custom.parameters[name]
+            field = {float: "doubleValue", str: "stringValue", int: "longValue", bool: "boolValue"}[type(value)]
+            setattr(held, field, value)
+        return coreml.model([layer], [coreml.array("x", 1, 3)], [coreml.array("y")], exact=True).SerializeToString()
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [schema.Weights(floatValue=OFFSET), schema.Weights(float16Value=OFFSET.astype("<f2").tobytes())],
+    ids=["float32", "float16"],
+)
+def test_parameters_go_to_the_fields_of_their_names_and_weights_are_vectors(model, weights):
+    graph, parameters = from_coreml(model([weights], factor=2.5, limited=True, word="a"), operators=OPERATORS)
+    assert [node.op for node in graph.nodes] == [Scaled(2.5, True, (), "a")]
+    assert list(parameters) == ["y.weights.0"]
+    np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], np.minimum(X * 2.5 + OFFSET, 1))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "weights", "reason"),
+    [
+        ({}, schema.Weights(floatValue=OFFSET), "coreml.Scaled needs attribute 'factor'; its attributes are factor"),
+        ({"factor": 1.0, "pad": 2}, schema.Weights(floatValue=OFFSET), "coreml.Scaled has no attribute 'pad'"),
+        ({"factor": 1.0}, schema.Weights(rawValue=b"abc"), "weights 0 are quantised, in a way that only"),
+        ({"factor": 1.0}, schema.Weights(), "weights.0: expected data of shape [0] in one field, found none"),
+        ({"factor": 1.0}, schema.Weights(float16Value=b"abc"), "weights.0: expected 2 bytes, found 3"),
+    ],
+)
+def test_layers_that_do_not_fit_are_gaps(model, parameters, weights, reason):
+    (gap,) = check(model([weights], **parameters), operators=OPERATORS).gaps
+    assert gap.reason.startswith(reason)
+
+
+def test_a_parameter_without_a_value_is_a_gap(model):
+    made = schema.Model.FromString(model([], factor=1.0))
+    made.neuralNetwork.layers[0].custom.parameters["word"].SetInParent()
+    (gap,) = check(made.SerializeToString(), operators=OPERATORS).gaps
+    assert gap.reason == "expected a value of parameter 'word', found none"
+
+
+def _program(coreml, result, **arguments):
+    operation = coreml.operation("Scaled", [coreml.tensor("y", result, 1, 3)], x="x", **arguments)
+    inputs = [coreml.tensor("x", FLOAT32, 1, 3)]
+    return coreml.program([operation], inputs, ["y"]).SerializeToString()
+
+
+FLOAT16, FLOAT32 = 10, 11
+"""Values of DataType."""
+
+
+def test_arguments_of_an_operation_go_by_their_names(coreml):
+    given = {"offset": coreml.value(OFFSET), "factor": coreml.value(np.float32(2.5)), "word": coreml.value("a")}
+    graph, _ = from_coreml(_program(coreml, FLOAT32, **given), operators=OPERATORS)
+    assert [node.op for node in graph.nodes] == [Scaled(2.5, False, (), "a")]
+    np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], X * 2.5 + OFFSET)
+
+
+def test_an_operation_of_another_type_than_declared_is_refused(coreml):
+    given = {"offset": coreml.value(OFFSET), "factor": coreml.value(np.float32(2.5))}
+    with pytest.raises(FrontendError, match="expected float16 as 'y', as the program declares, found float32"):
+        from_coreml(_program(coreml, FLOAT16, **given), operators=OPERATORS)
+
+
+def test_what_nobody_brings_says_how(model, coreml):
+    for data in (model([], factor=1.0), _program(coreml, FLOAT32)):
+        (gap,) = check(data).gaps
+        assert gap.help.startswith("bring the operator (operators=, or an installed package: docs/operators.md), or ")

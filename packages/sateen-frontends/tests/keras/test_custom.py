@@ -1,0 +1,119 @@
+"""Layers of the user's classes: settings are attributes, variables are inputs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from sateen.frontends import check, from_keras
+from sateen.graph_ir import OPS, interpret
+from sateen.runtime.errors import FrontendError
+from sateen.tensor_ir import te
+from sateen.topi import Computation, Operator, compute
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(Operator):
+    """x · factor + offset, the offset along the last axis; limited if asked."""
+
+    name = "acme.Scaled"
+    factor: float
+    limited: bool = False
+    sizes: tuple[int, ...] = ()
+    word: str = ""
+
+    def infer(self, x, offset):
+        return (x,)
+
+    def compute(self, x, offset, *, outputs):
+        def element(*index):
+            value = x(*index) * self.factor + offset(index[-1])
+            return te.minimum(value, 1.0) if self.limited else value
+
+        return Computation((compute(x.shape, element, "scaled"),))
+
+
+OPERATORS = OPS.with_ops(Scaled)
+X = np.array([[-1, 2, 3]], np.float32)
+OFFSET = np.array([0.5, 0, -4], np.float32)
+
+INITIALIZER = {"class_name": "Zeros", "config": {}}
+
+
+def _net(files, name, registered=None, **config):
+    """A network with one layer of class `name`, as Keras 3 writes it if it is `registered`."""
+    config = {"name": "y", "trainable": True, "dtype": "float32", "offset_initializer": INITIALIZER, **config}
+    layer = {**files.layer(name, "y", "x"), "config": config}
+    if registered is not None:
+        layer |= {"module": "acme.layers", "registered_name": registered}
+    return files.functional([files.given("x", 3), layer], ["y"])
+
+
+def _h5(files, configuration):
+    return files.written(configuration, {"y": [("y/offset:0", OFFSET)]})
+
+
+def test_a_registered_class_is_the_operator_of_its_package_and_name(files):
+    archive = files.archived(_net(files, "Scaled", "acme>Scaled", factor=2.5), {"layers/scaled/vars/0": OFFSET})
+    for data in (_h5(files, _net(files, "acme>Scaled", factor=2.5)), archive):
+        graph, parameters = from_keras(data, shapes={"x": X.shape}, operators=OPERATORS)
+        assert [node.op for node in graph.nodes] == [Scaled(2.5)]
+        assert list(parameters) == ["y/0"]
+        np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], X * 2.5 + OFFSET)
+
+
+def test_a_class_without_a_package_is_the_operator_of_the_formats(files):
+    @dataclass(frozen=True, slots=True)
+    class Plain(Operator):
+        name = "keras.Plain"
+        sizes: tuple[int, ...] | None
+        nb_filter: int
+
+        def infer(self, x, offset):
+            return (x,)
+
+    configuration = _net(files, "Plain", "Plain", sizes=None, nb_filter=3)
+    graph, _ = from_keras(_h5(files, configuration), operators=OPS.with_ops(Plain))
+    assert [node.op for node in graph.nodes] == [Plain(None, 3)]
+
+
+def test_variables_are_in_their_order_and_integers_stay_integers(files):
+    @dataclass(frozen=True, slots=True)
+    class Table(Operator):
+        name = "acme.Table"
+
+        def infer(self, x, *variables):
+            return (x,)
+
+    paths = {f"layers/table/vars/{index}": np.full(index + 1, index, np.float32) for index in range(11)}
+    paths["layers/table/vars/11"] = np.arange(3)
+    paths["layers/table/seed_generator/vars/0"] = np.arange(2)
+    data = files.archived(_net(files, "Table", "acme>Table", dtype="float16"), paths)
+    (node,) = (n for n in from_keras(data, operators=OPS.with_ops(Table))[0].nodes if n.op == Table())
+    types = [str(value.type) for value in node.inputs[1:]]
+    assert types == [*(f"float16[{index + 1}]" for index in range(11)), "int64[3]"]
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({}, "acme.Scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
+        ({"factor": 1.0, "pad": 2}, "acme.Scaled has no attribute 'pad'"),
+        ({"factor": {"value": 1}}, "expected float as attribute 'factor', found {'value': 1}"),
+    ],
+)
+def test_layers_that_do_not_fit_are_gaps(files, config, reason):
+    (gap,) = check(_h5(files, _net(files, "acme>Scaled", **config)), operators=OPERATORS).gaps
+    assert gap.reason.startswith(reason)
+
+
+def test_variables_of_layers_inside_are_refused(files):
+    paths = {"layers/scaled/dense/vars/0": OFFSET}
+    data = files.archived(_net(files, "Scaled", "acme>Scaled", factor=1.0), paths)
+    with pytest.raises(FrontendError, match="variables of layers inside it are not supported"):
+        from_keras(data, operators=OPERATORS)
+
+
+def test_a_layer_that_nobody_brings_says_how(files):
+    with pytest.raises(FrontendError, match=r"Scaled.*\n.*\n.*bring the operator \(operators="):
+        from_keras(_h5(files, _net(files, "acme>Scaled", factor=1.0)))

@@ -1,0 +1,77 @@
+"""Operators that users bring: an operator that MXNet does not have, or one in Python."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from sateen.frontends import check, from_mxnet
+from sateen.graph_ir import OPS, interpret
+from sateen.runtime.errors import FrontendError
+from sateen.tensor_ir import te
+from sateen.topi import Computation, Operator, compute
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(Operator):
+    """x · factor + offset, the offset along the last axis; limited if asked."""
+
+    name = "mxnet.Scaled"
+    factor: float
+    limited: bool = False
+    sizes: tuple[int, ...] = ()
+    word: str = ""
+
+    def infer(self, x, offset):
+        return (x,)
+
+    def compute(self, x, offset, *, outputs):
+        def element(*index):
+            value = x(*index) * self.factor + offset(index[-1])
+            return te.minimum(value, 1.0) if self.limited else value
+
+        return Computation((compute(x.shape, element, "scaled"),))
+
+
+OPERATORS = OPS.with_ops(Scaled)
+X = np.array([[-1, 2, 3]], np.float32)
+OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def model(symbol_of, arrays_of):
+    """model(operator, attribute=text, …): the symbol and the arrays of one operator."""
+
+    def made(operator, **attributes):
+        nodes = [("null", "x", (), {}), ("null", "b", (), {}), (operator, "y", (0, 1), attributes)]
+        return symbol_of(nodes, [(2, 0)]), arrays_of({"b": OFFSET})
+
+    return made
+
+
+@pytest.mark.parametrize(("operator", "of_custom"), [("Scaled", {}), ("Custom", {"op_type": "Scaled"})])
+def test_attributes_go_to_the_fields_of_their_names(model, operator, of_custom):
+    given = model(operator, factor="2.5", limited="True", sizes="(3, 4)", word="12", **of_custom)
+    graph, _ = from_mxnet(*given, shapes={"x": X.shape}, operators=OPERATORS)
+    assert [node.op for node in graph.nodes] == [Scaled(2.5, True, (3, 4), "12")]
+    np.testing.assert_array_equal(interpret(graph, {"x": X})["y_output"], np.minimum(X * 2.5 + OFFSET, 1))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({}, "mxnet.Scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
+        ({"factor": "1", "pad": "2"}, "mxnet.Scaled has no attribute 'pad'"),
+        ({"factor": "large"}, "expected float as attribute 'factor', found 'large'"),
+        ({"factor": "None"}, "expected float as attribute 'factor', found None"),
+    ],
+)
+def test_operators_that_do_not_fit_are_gaps(model, attributes, reason):
+    (gap,) = check(*model("Scaled", **attributes), shapes={"x": X.shape}, operators=OPERATORS).gaps
+    assert gap.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(("operator", "of_custom"), [("Scaled", {}), ("Custom", {"op_type": "Scaled"})])
+def test_an_operator_that_nobody_brings_says_how(model, operator, of_custom):
+    with pytest.raises(FrontendError, match=r"y.*\n.*\n.*bring the operator \(operators="):
+        from_mxnet(*model(operator, factor="1", **of_custom), shapes={"x": X.shape})

@@ -1,0 +1,96 @@
+"""Calls of operators that users bring."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from sateen.frontends import check, from_torch
+from sateen.graph_ir import OPS, interpret
+from sateen.runtime.errors import FrontendError
+from sateen.tensor_ir import te
+from sateen.topi import Computation, Operator, compute
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(Operator):
+    """x · factor + offset, the offset along the last axis; limited if asked."""
+
+    name = "acme.scaled"
+    factor: float
+    limited: bool = False
+    sizes: tuple[int, ...] = ()
+    word: str = ""
+
+    def infer(self, x, offset):
+        return (x,)
+
+    def compute(self, x, offset, *, outputs):
+        def element(*index):
+            value = x(*index) * self.factor + offset(index[-1])
+            return te.minimum(value, 1.0) if self.limited else value
+
+        return Computation((compute(x.shape, element, "scaled"),))
+
+
+OPERATORS = OPS.with_ops(Scaled)
+X = np.array([[-1, 2, 3]], np.float32)
+OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+def _call(written, target="acme.scaled.default", **arguments):
+    x, offset = written.input("x", X.shape), written.parameter("b", OFFSET)
+    return written.data(written.call(target, x=x, offset=offset, name="y", **arguments))
+
+
+def test_tensors_are_inputs_and_other_arguments_attributes(written):
+    data = _call(written, factor=2.5, limited=True, sizes=[3, 4], word="a", device=None)
+    graph, _ = from_torch(data, operators=OPERATORS)
+    assert [node.op for node in graph.nodes] == [Scaled(2.5, True, (3, 4), "a")]
+    np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], np.minimum(X * 2.5 + OFFSET, 1))
+
+
+def test_lists_of_tensors_and_absent_ones_are_inputs_too(written):
+    @dataclass(frozen=True, slots=True)
+    class Joined(Operator):
+        name = "acme.joined.out"
+        layout: int
+
+        def infer(self, x, mask=None, *others):
+            return (x,)
+
+    x, others = written.input("x", (2,)), [written.input(f"z{i}", (2,)) for i in range(2)]
+    call = written.call("acme.joined.out", x=x, mask=None, others=others, layout=3)
+    graph, _ = from_torch(written.data(call), operators=OPS.with_ops(Joined))
+    (node,) = graph.nodes
+    assert node.op == Joined(3)
+    assert [value and value.name for value in node.inputs] == ["x", None, "z0", "z1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({}, "acme.scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
+        ({"factor": 1.0, "pad": 2}, "acme.scaled has no attribute 'pad'"),
+        ({"factor": "a"}, "expected float as attribute 'factor', found 'a'"),
+    ],
+)
+def test_calls_that_do_not_fit_are_gaps(written, arguments, reason):
+    (gap,) = check(_call(written, **arguments), operators=OPERATORS).gaps
+    assert gap.reason.startswith(reason)
+
+
+def test_a_result_of_another_type_than_the_program_declares_is_refused(written):
+    written.declared["y"] = written.declared.get("y") or _declared(written)
+    with pytest.raises(FrontendError, match="the program declares 'y' otherwise than it computes it"):
+        from_torch(_call(written, factor=1.0), operators=OPERATORS)
+
+
+def _declared(written):
+    written.input("z", (1, 4))
+    return written.declared["z"]
+
+
+def test_a_call_that_nobody_brings_says_how(written):
+    with pytest.raises(FrontendError, match=r"acme.scaled.*\n.*\n.*bring the operator \(operators="):
+        from_torch(_call(written, factor=1.0))
