@@ -15,6 +15,8 @@ import pytest
 
 from sateen import runtime
 from sateen.runtime import ArgumentError, Artifact, ArtifactError, DType, Parameter, TargetError
+from sateen.runtime.elf_records import ELF32
+from sateen.runtime.exported_network import with_parameters
 from sateen.runtime.network_header import header_of
 
 KEPT = Path(__file__).parent / "running_sum.sateen"
@@ -170,6 +172,16 @@ def test_a_library_does_not_take_the_name_of_its_header(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_parameters_that_addresses_of_32_bits_do_not_reach_are_refused() -> None:
+    segments = [ELF32.program(1, 5, 0, 0, 0, 200, 200, 4096), ELF32.program(0, 0, 0, 0, 0, 0, 0, 0)]
+    sections = [ELF32.section_header.pack(0, 11, 2, 0, 0, 0, 0, 0, 0, 0)]
+    head = (b"\x7fELF" + ELF32.ident, 3, 40, 1, 0, 52, 116, 0, 52, 32, 2, 40, 1, 0)
+    library = ELF32.file_header.pack(*head) + b"".join(segments + sections)
+    message = f"expected parameters that addresses of 32 bits reach, found {1 << 32} bytes"
+    with mmap.mmap(-1, 1 << 32) as memory, memoryview(memory) as large, pytest.raises(ArtifactError, match=message):
+        with_parameters(library, large, "libsum.so")
+
+
 def test_other_libraries_are_refused(tmp_path: Path, library: bytes) -> None:
     kept = runtime.read_artifact(KEPT)
     unnamed = kept.library.replace(b"sateen_parameters_offset", b"sateen_parameters_elsewh")
@@ -179,7 +191,7 @@ def test_other_libraries_are_refused(tmp_path: Path, library: bytes) -> None:
     for at in range(64, 64 + 56 * struct.unpack_from("<H", wide, 56)[0], 56):
         struct.pack_into("<Q", wide, at + 48, 1 << 60)
     for image, error in (
-        (b"MZ" + bytes(100), "expected a 64-bit ELF library to export, found another kind"),
+        (b"MZ" + bytes(100), "expected an ELF library to export, found another kind"),
         (library, "expected a library of a network, found one without room for parameters; compile it again"),
         (unnamed, "expected a library of a network, found one without sateen_parameters_offset; compile it again"),
         (bytes(wide), f"expected segments on pages of up to 2097152 bytes, found {1 << 60}"),

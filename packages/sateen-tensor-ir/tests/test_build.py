@@ -203,7 +203,7 @@ def test_a_library_is_made_by_whatever_name_of_its_architecture(triple: str, nam
 def test_a_library_for_android_is_refused() -> None:
     A, B, s = doubled()
     with pytest.raises(
-        CodegenError, match="the thread pool is for x86_64, aarch64, riscv64 on Linux, not for 'aarch64-l"
+        CodegenError, match="the thread pool is for x86_64, aarch64, arm, riscv64 on Linux, not for 'aarch64-l"
     ):
         build(s, [A, B], "llvm -mtriple=aarch64-linux-android").library()
 

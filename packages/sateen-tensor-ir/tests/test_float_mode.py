@@ -227,10 +227,10 @@ def test_a_function_that_flushes_differs_from_one_that_keeps() -> None:
     assert "denormals" in (why_different(flushing, keeping) or "")
 
 
-@pytest.mark.parametrize("triple", ["riscv64-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"])
+@pytest.mark.parametrize("triple", ["riscv64-unknown-linux-gnu", "wasm32-unknown-unknown"])
 def test_other_architectures_keep_denormals_as_the_thread_does_and_flush_none(triple: str) -> None:
     build_functions([parse_function(SCALE.format(mode="", kind="parallel"))], f"llvm -mtriple={triple}")
-    message = "f: expected denormals to be kept, found denormals flush, which code for x86-64 and AArch64 can do"
+    message = "f: expected denormals to be kept, found denormals flush, which code for x86-64, AArch64 and ARM can do"
     with pytest.raises(CodegenError, match=re.escape(message)):
         build_functions([parse_function(SCALE.format(mode=FLUSH, kind="for"))], f"llvm -mtriple={triple}")
 
@@ -253,6 +253,10 @@ int32_t f(const sateen_host *host, DLTensor *const *args, int32_t n);
 enum { PLACE = 5 };
 static uint64_t mode(void) { uint64_t value; __asm__ volatile("frcsr %0" : "=r"(value)); return value & ~0x1f; }
 static void set(uint64_t value) { __asm__ volatile("fscsr %0" : : "r"(value)); }
+#elif defined __arm__
+enum { PLACE = 22 };
+static uint64_t mode(void) { uint32_t value; __asm__ volatile("vmrs %0, fpscr" : "=r"(value)); return value; }
+static void set(uint64_t value) { __asm__ volatile("vmsr fpscr, %0" : : "r"((uint32_t)value)); }
 #else
 enum { PLACE = 22 };
 static uint64_t mode(void) { uint64_t value; __asm__ volatile("mrs %0, fpcr" : "=r"(value)); return value; }
@@ -266,7 +270,7 @@ int main(void) {
   out.data = b;
   for (int i = 0; i < 4096; ++i) a[i] = i % 2 ? 1e-39f : 1;
   for (uint64_t given = 0; given < 4; ++given) {
-    set(given << PLACE);  /* every way to round that both have */
+    set(given << PLACE);  /* every way to round that all have */
     int32_t status = f(0, args, 2);
     uint64_t found = mode();
     set(0);
@@ -283,6 +287,24 @@ def test_aarch64_computes_in_the_functions_mode(mode, expected, tmp_path, run_on
     function = parse_function(SCALE.format(mode=mode, kind="parallel"))
     computes_in_its_own_mode(function, "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", expected, "2", tmp_path)
     assert run_on_aarch64(tmp_path, ["-std=gnu99", "libf.so", "-Wl,-rpath,."], []) == ""
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("", "2e-39f"), (FLUSH, "0")])
+def test_arm_computes_in_the_functions_mode(mode, expected, tmp_path, run_on_arm) -> None:
+    function = parse_function(SCALE.format(mode=mode, kind="parallel"))
+    computes_in_its_own_mode(function, "llvm -mtriple=armv7-linux-gnueabihf -mcpu=cortex-a7", expected, "2", tmp_path)
+    assert run_on_arm(tmp_path, ["-std=gnu99", "libf.so", "-Wl,-rpath,."], []) == ""
+
+
+def test_vectors_of_arm_flush_denormals_and_round_to_nearest(tmp_path, run_on_arm) -> None:
+    function = parse_function(
+        SCALE.format(mode="", kind="parallel")
+        .replace("    b[i]", "    vectorized k in [0, 4):\n      b[4 * i + k]")
+        .replace("a[i]", "a[4 * i + k]")
+        .replace("i in [0, 4096)", "i in [0, 1024)")
+    )
+    computes_in_its_own_mode(function, "llvm -mtriple=armv7-linux-gnueabihf -mcpu=cortex-a7", "0", "2", tmp_path)
+    assert run_on_arm(tmp_path, ["-std=gnu99", "libf.so", "-Wl,-rpath,."], []) == ""
 
 
 @pytest.mark.parametrize("vectors", ["", " -mattr=+v,+zvl256b"])

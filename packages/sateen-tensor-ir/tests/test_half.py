@@ -1,4 +1,4 @@
-"""float16 on x86-64 without F16C and RISC-V without Zfh: conversions of our own, against NumPy's."""
+"""float16 on x86-64 without F16C, RISC-V without Zfh and ARM without VFPv4: conversions of our own, against NumPy's."""
 
 from collections.abc import Callable
 from importlib.resources import files
@@ -41,7 +41,7 @@ def test_narrowing_rounds_to_nearest_even() -> None:
     assert np.signbit(converted(np.array([-0.0], np.float32), "float16"))[0]
 
 
-RISCV_MAIN = """
+MAIN = """
 #include <stdio.h>
 #include "libf.h"
 static uint16_t x[65536], z[65536];
@@ -59,16 +59,27 @@ int main(void) {
 """
 
 
-def test_risc_v_converts_as_numpy_does(tmp_path: Path, run_on_riscv64: Callable[..., str]) -> None:
+@pytest.mark.parametrize(
+    ("target", "run_on"),
+    [
+        ("riscv64-linux-gnu", "run_on_riscv64"),
+        ("armv7-linux-gnueabihf -mcpu=cortex-a8", "run_on_arm"),
+        ("armv7-linux-gnueabihf -mcpu=cortex-a7", "run_on_arm"),
+    ],
+)
+def test_other_machines_convert_as_numpy_does(
+    target: str, run_on: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    run: Callable[..., str] = request.getfixturevalue(run_on)
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     x = te.placeholder(every.shape, dtype="float16", name="x")
     y = te.compute(every.shape, lambda i: x[i].astype("float32"), name="y")
     z = te.compute(every.shape, lambda i: (y[i] * te.const(0.7, "float32")).astype("float16"), name="z")
-    module = build(te.create_schedule([y, z]), [x, y, z], "llvm -mtriple=riscv64-linux-gnu", name="f")
+    module = build(te.create_schedule([y, z]), [x, y, z], f"llvm -mtriple={target}", name="f")
     module.export_library(tmp_path / "libf.so")
-    (tmp_path / "main.c").write_text(RISCV_MAIN)
+    (tmp_path / "main.c").write_text(MAIN)
     include = files("sateen.runtime") / "include"
-    assert run_on_riscv64(tmp_path, ["-std=gnu11", f"-I{include}", "./libf.so", "-Wl,-rpath,."], []) == ""
+    assert run(tmp_path, ["-std=gnu11", f"-I{include}", "./libf.so", "-Wl,-rpath,."], []) == ""
     found = (tmp_path / "results").read_bytes()
     np.testing.assert_array_equal(np.frombuffer(found, "float32", 1 << 16), every.astype(np.float32))
     with np.errstate(invalid="ignore"):  # signaling NaNs

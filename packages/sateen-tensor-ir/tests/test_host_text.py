@@ -50,7 +50,7 @@ def host_text_of(compiler: str, architecture: Architecture) -> str:
         as_file(files("sateen.tensor_ir.host").joinpath("host.c")) as source,
         as_file(files("sateen.runtime").joinpath("include")) as include,
     ):
-        command = [compiler, f"--target={architecture.name}-linux-gnu", *_OPTIONS, "-isystem", str(include)]
+        command = [compiler, f"--target={architecture.triple}", *_OPTIONS, "-isystem", str(include)]
         command += [f"-D{name}={value}" for name, value in facts.items()]
         done = subprocess.run(
             [*command, source.name, "-o", "-"], cwd=source.parent, capture_output=True, text=True, check=True

@@ -18,17 +18,19 @@ from sateen.runtime.abi import ABI_VERSION, SateenHost
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen import machine_of
+from sateen.tensor_ir.codegen.llvm.long_integers import long_integers_text
 from sateen.tensor_ir.host import has_host, host_text
 from sateen.tensor_ir.link import link_shared
+from sateen.tensor_ir.targets import architecture_named
 
 HOST, AARCH64 = Target.host().triple, "aarch64-unknown-linux-gnu"
-RISCV64 = "riscv64-unknown-linux-gnu"
+ARM, RISCV64 = "armv7-unknown-linux-gnueabihf", "riscv64-unknown-linux-gnu"
 
 if not has_host(HOST):
     pytest.skip(f"there is no thread pool for {HOST}", allow_module_level=True)
 
 PROCESSORS = """\
-define internal i32 @sched_getaffinity(i32 %process, i64 %bytes, ptr %mask) {
+define internal i32 @sched_getaffinity(i32 %process, SIZE %bytes, ptr %mask) {
   store i64 15, ptr %mask
   ret i32 0
 }
@@ -128,8 +130,11 @@ def pool_library(processors: str = PROCESSORS, triple: str = HOST, most_started:
     """
     text = re.sub(r"(call (signext )?i32) @pthread_create\(", r"\1 @start_thread(", host_text(triple))
     if processors:
-        text = re.sub(r"declare (signext )?i32 @sched_getaffinity\(.*\n", processors, text)
-    text += THREAD_LIMIT.replace("MOST", str(most_started))
+        size = f"i{8 * architecture_named(triple).abi.pointer_bytes}"
+        text = re.sub(r"declare (signext )?i32 @sched_getaffinity\(.*\n", processors.replace("SIZE", size), text)
+    text += THREAD_LIMIT.replace("MOST", str(most_started)) + long_integers_text(
+        Target.parse(f"llvm -mtriple={triple}")
+    )
     return link_shared(compile_object(text + OBSERVERS, triple), EXPORTS, "libpool.so")
 
 
@@ -418,10 +423,10 @@ def test_messages_go_to_standard_error(pool: Pool, capfd: pytest.CaptureFixture[
 
 
 def test_other_triples_are_refused() -> None:
-    for triple in ("armv7-unknown-linux-gnueabihf", "x86_64-pc-windows-msvc", "aarch64-linux-android"):
+    for triple in ("i686-unknown-linux-gnu", "x86_64-pc-windows-msvc", "aarch64-linux-android"):
         with pytest.raises(CodegenError) as caught:
             host_text(triple)
-        assert str(caught.value) == f"the thread pool is for x86_64, aarch64, riscv64 on Linux, not for {triple!r}"
+        assert str(caught.value) == f"the thread pool is for x86_64, aarch64, arm, riscv64 on Linux, not for {triple!r}"
 
 
 PROLOGUE = """
@@ -573,7 +578,9 @@ gc.collect()
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(("triple", "run_on"), [(AARCH64, "run_on_aarch64"), (RISCV64, "run_on_riscv64")])
+@pytest.mark.parametrize(
+    ("triple", "run_on"), [(AARCH64, "run_on_aarch64"), (ARM, "run_on_arm"), (RISCV64, "run_on_riscv64")]
+)
 def test_the_pool_runs_on_other_machines(
     triple: str, run_on: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -581,14 +588,15 @@ def test_the_pool_runs_on_other_machines(
     (tmp_path / "pool.so").write_bytes(pool_library(triple=triple))
     (tmp_path / "main.c").write_text(
         """#include <dlfcn.h>
+        #include <stdint.h>
         #include <stdio.h>
         int main(void) {
           void *library = dlopen("./pool.so", RTLD_NOW);
           if (!library) { puts(dlerror()); return 1; }
-          static long array[1000];
+          static int64_t array[1000];
           ((void (*)(const char *, const char *))dlsym(library, "set_groups"))("/nowhere", "/nowhere");
           void *host = ((void *(*)(void))dlsym(library, "sateen_default_host"))();
-          ((void (*)(void *, long *, long, long))dlsym(library, "increment_often"))(host, array, 1000, 200);
+          ((void (*)(void *, int64_t *, int64_t, int64_t))dlsym(library, "increment_often"))(host, array, 1000, 200);
           for (int i = 0; i < 1000; ++i) if (array[i] != 200) return 2;
           if (((int (*)(void))dlsym(library, "pool_size"))() != 4) return 3;
           return dlclose(library);

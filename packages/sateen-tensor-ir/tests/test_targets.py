@@ -1,5 +1,7 @@
 """Architectures, their processors, and the machine that schedules ask."""
 
+import re
+
 import llvmlite.binding as llvm
 import pytest
 
@@ -7,7 +9,9 @@ from sateen.runtime import DeviceKind, Target, TargetError
 from sateen.runtime.processor import PROCESSORS, architecture_of
 from sateen.runtime.target_names import TARGET_NAMES
 from sateen.tensor_ir import Machine, build, te
-from sateen.tensor_ir.codegen.llvm import machine_code
+from sateen.tensor_ir.codegen.llvm import compile_text, machine_code, target_machine
+from sateen.tensor_ir.codegen.llvm.machine_code import with_vendor
+from sateen.tensor_ir.codegen.object_code import machine_of
 from sateen.tensor_ir.targets import (
     ARCHITECTURES,
     SERIAL_ELEMENTS,
@@ -206,3 +210,27 @@ def test_what_is_written_before_a_machine_is_known_suits_all():
     assert [least_registers(vector) for vector in (4, 16, 32, 64)] == [14, 14, 16, 32]
     processors = [cpu for a in ARCHITECTURES.values() for cpu in (*a.levels, *a.cpus.values())]
     assert max(cpu.rates.serial_elements for cpu in processors) == SERIAL_ELEMENTS
+
+
+@pytest.mark.parametrize(
+    ("triple", "whole"),
+    [
+        ("armv7-linux-gnueabihf", "armv7-unknown-linux-gnueabihf"),
+        ("thumbv7em-none-eabihf", "thumbv7em-unknown-none-eabihf"),
+        ("x86_64-pc-windows-msvc", "x86_64-pc-windows-msvc"),
+        ("arm64-apple-macosx", "arm64-apple-macosx"),
+        ("wasm32-unknown-unknown", "wasm32-unknown-unknown"),
+        ("wasm32", "wasm32"),
+    ],
+)
+def test_llvm_is_told_the_vendor_that_a_triple_leaves_out(triple: str, whole: str) -> None:
+    assert with_vendor(triple) == whole
+    assert target_machine(triple, "", "").triple == whole
+
+
+def test_floats_are_passed_in_registers_of_floats_where_the_system_does() -> None:
+    text = "define float @f(float %x) nounwind { %y = fadd float %x, %x ret float %y }"
+    for triple in ("armv7-linux-gnueabihf", "thumbv7em-none-eabihf -mcpu=cortex-m4"):
+        code = compile_text(text, machine_of(Target.of(f"llvm -mtriple={triple}"))).assembly()
+        assert "vmov" not in code
+        assert re.search(r"vadd\.f32\s+[sd]0, [sd]0, [sd]0", code)

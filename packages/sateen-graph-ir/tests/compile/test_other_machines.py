@@ -51,6 +51,8 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
 @pytest.mark.parametrize(
     ("target", "run_on"),
     [
+        ("llvm -mtriple=armv7-linux-gnueabihf -mattr=+neon", "run_on_arm"),
+        ("llvm -mtriple=armv7-linux-gnueabihf -mcpu=cortex-a7", "run_on_arm"),
         ("llvm -mtriple=riscv64-linux-gnu", "run_on_riscv64"),
         ("llvm -mtriple=riscv64-linux-gnu -mattr=+v,+zvl256b", "run_on_riscv64_with_vectors"),
     ],

@@ -6,13 +6,10 @@ import os
 import struct
 from collections.abc import Sequence
 
+from sateen.runtime.elf_records import ELF32, ELF64, Records
 from sateen.runtime.errors import ArtifactError
 
-_FILE_HEADER = struct.Struct("<4s12sHHIQQQIHHHHHH")
-_PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
-_SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_DYNAMIC = struct.Struct("<QQ")
+_CLASSES = {b"\x7fELF" + records.ident: records for records in (ELF32, ELF64)}
 _UNUSED, _LOAD, _DYNAMIC_SEGMENT, _READ = 0, 1, 2, 4
 _PROGRAM_BITS, _DYNAMIC_SYMBOLS, _ALLOCATED = 1, 11, 2
 _STRING_TABLE, _STRING_SIZE, _SONAME = 5, 10, 14
@@ -23,7 +20,7 @@ _LARGEST_PAGE = 1 << 21
 
 
 def with_parameters(library: bytes, parameters: bytes | memoryview, soname: str) -> bytes:
-    """The 64-bit ELF library under another name, with a read-only segment of the parameters, aligned to 64 bytes.
+    """The ELF library under another name, with a read-only segment of the parameters, aligned to 64 bytes.
 
     The segment takes the program header that the linker left unused, and holds the texts of the dynamic linker too,
     since the new name is one of them. `sateen_parameters_offset` in the library is set to the distance from itself to
@@ -37,13 +34,15 @@ def with_parameters(library: bytes, parameters: bytes | memoryview, soname: str)
 
 
 def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str) -> bytes:
-    if library[:6] != b"\x7fELF\x02\x01" or len(library) < _FILE_HEADER.size:
-        raise ArtifactError("expected a 64-bit ELF library to export, found another kind")
+    records = _CLASSES.get(library[:7])
+    if records is None or len(library) < records.file_header.size:
+        raise ArtifactError("expected an ELF library to export, found another kind")
     *head, segments_at, sections_at, flags, size, segment_size, segment_count, section_size, section_count, names_at = (
-        _FILE_HEADER.unpack_from(library)
+        records.file_header.unpack_from(library)
     )
-    segments = _table(library, _PROGRAM_HEADER, segments_at, segment_count)
-    sections = _table(library, _SECTION_HEADER, sections_at, section_count)
+    headers = _table(library, records.program_header, segments_at, segment_count)
+    segments = [list(records.program_fields(header)) for header in headers]
+    sections = [list(header) for header in _table(library, records.section_header, sections_at, section_count)]
     loads = [segment for segment in segments if segment[0] == _LOAD]
     symbols = next((section for section in sections if section[1] == _DYNAMIC_SYMBOLS), None)
     unused = next((segment for segment in segments if segment[0] == _UNUSED), None)
@@ -54,7 +53,9 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
         raise ArtifactError(f"expected segments on pages of up to {_LARGEST_PAGE} bytes, found {page}")
     place = _aligned(len(library), page)
     address = _aligned(max(segment[3] + segment[6] for segment in loads), page)
-    slot = _address_of(library, sections, symbols, _SLOT)
+    if (address + len(parameters)).bit_length() > 8 * records.word:
+        raise ArtifactError(f"expected parameters that addresses of 32 bits reach, found {len(parameters)} bytes")
+    slot = _address_of(library, records, sections, symbols)
     slot_place = next(s[2] + slot - s[3] for s in loads if s[3] <= slot < s[3] + s[5])
 
     texts = sections[symbols[6]]
@@ -76,31 +77,34 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
     image += strings + os.fsencode(soname) + b"\0"
     image += section_names + _SECTION
     image += bytes(sections_at - len(image))
-    image += b"".join(_SECTION_HEADER.pack(*section) for section in sections)
+    image += b"".join(records.section_header.pack(*section) for section in sections)
     fields = (segments_at, sections_at, flags, size, segment_size, segment_count, section_size, len(sections), names_at)
-    _FILE_HEADER.pack_into(image, 0, *head, *fields)
+    records.file_header.pack_into(image, 0, *head, *fields)
     for index, segment in enumerate(segments):
-        _PROGRAM_HEADER.pack_into(image, segments_at + index * _PROGRAM_HEADER.size, *segment)
+        at = segments_at + index * records.program_header.size
+        image[at : at + records.program_header.size] = records.program(*segment)
         if segment[0] == _DYNAMIC_SEGMENT:
-            for at in range(segment[2], segment[2] + segment[5], _DYNAMIC.size):
-                tag, value = _DYNAMIC.unpack_from(image, at)
-                _DYNAMIC.pack_into(image, at, tag, renamed.get(tag, value))
+            entry = records.dynamic_entry
+            for at in range(segment[2], segment[2] + segment[5], entry.size):
+                tag, value = entry.unpack_from(image, at)
+                entry.pack_into(image, at, tag, renamed.get(tag, value))
     struct.pack_into("<q", image, slot_place, address - slot)
     return bytes(image)
 
 
-def _table(library: bytes, form: struct.Struct, at: int, count: int) -> list[list[int]]:
-    return [list(form.unpack_from(library, at + i * form.size)) for i in range(count)]
+def _table(library: bytes, form: struct.Struct, at: int, count: int) -> list[tuple[int, ...]]:
+    return [form.unpack_from(library, at + i * form.size) for i in range(count)]
 
 
 def _aligned(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment
 
 
-def _address_of(library: bytes, sections: Sequence[Sequence[int]], symbols: Sequence[int], name: str) -> int:
-    """The address of a dynamic symbol before the library is loaded."""
+def _address_of(library: bytes, records: Records, sections: Sequence[Sequence[int]], symbols: Sequence[int]) -> int:
+    """The address of the slot for the place of the parameters, before the library is loaded."""
     names = sections[symbols[6]][4]
-    for number, _, _, _, value, _ in _SYMBOL.iter_unpack(library[symbols[4] : symbols[4] + symbols[5]]):
-        if library.startswith(name.encode() + b"\0", names + number):
-            return int(value)
-    raise ArtifactError(f"expected a library of a network, found one without {name}; compile it again")
+    for record in records.symbol.iter_unpack(library[symbols[4] : symbols[4] + symbols[5]]):
+        number, _, _, _, value, _ = records.symbol_fields(record)
+        if library.startswith(_SLOT.encode() + b"\0", names + number):
+            return value
+    raise ArtifactError(f"expected a library of a network, found one without {_SLOT}; compile it again")

@@ -12,6 +12,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from sateen.runtime.elf_records import ELF32, ELF64
 from sateen.runtime.errors import ArtifactError
 from sateen.runtime.processor import PROCESSORS, host_architecture
 
@@ -60,34 +61,33 @@ def check_elf(image: bytes, name: str) -> None:
     """Raises ArtifactError unless the bytes are a whole ELF shared object for this machine (System V ABI, chapters 4
     and 5).
     """
-    wide = struct.calcsize("P") == 8
-    header, segment = ("<16xHHIQQQIHHHHHH", "<IIQQQQQQ") if wide else ("<16xHHIIIIIHHHHHH", "<IIIIIIII")
-    if image[:4] != b"\x7fELF" or len(image) < struct.calcsize(header):
+    records = ELF64 if struct.calcsize("P") == ELF64.word else ELF32
+    if image[:4] != b"\x7fELF" or len(image) < records.file_header.size:
         raise ArtifactError(
             f"{name}: expected an ELF shared library, found {len(image)} bytes that begin {image[:4]!r}"
         )
     kind, machine = struct.unpack_from("<HH", image, 16)
     found = _MACHINES.get(machine, f"machine {machine}")
-    if found != host_architecture() or image[4] != (2 if wide else 1) or image[5] != 1:
+    if found != host_architecture() or image[4:6] != records.ident[:2]:
         raise ArtifactError(
             f"{name}: expected a library for {host_architecture()}, found one for {found}; "
             f"compile it for {host_architecture()}"
         )
     if kind != _SHARED_OBJECT:
         raise ArtifactError(f"{name}: expected an ELF shared library, found ELF type {kind}")
-    fields = struct.unpack_from(header, image)
-    sections_end = fields[5] + fields[10] * fields[11]
+    fields = records.file_header.unpack_from(image)
+    sections_end = fields[6] + fields[11] * fields[12]
     if sections_end > len(image):
         raise ArtifactError(f"{name}: expected {sections_end} bytes, found {len(image)}: the library is cut short")
-    start, size, count = fields[4], fields[8], fields[9]
-    if size != struct.calcsize(segment) or start + size * count > len(image):
+    start, size, count = fields[5], fields[9], fields[10]
+    if size != records.program_header.size or start + size * count > len(image):
         raise ArtifactError(
             f"{name}: expected a whole library, found its program headers outside of its {len(image)} bytes"
         )
     for index in range(count):
-        values = struct.unpack_from(segment, image, start + index * size)
-        offset, length = (values[2], values[5]) if wide else (values[1], values[4])
-        if values[0] == _LOAD and offset + length > len(image):
+        record = records.program_header.unpack_from(image, start + index * size)
+        kind, _, offset, _, _, length, _, _ = records.program_fields(record)
+        if kind == _LOAD and offset + length > len(image):
             raise ArtifactError(
                 f"{name}: expected {offset + length} bytes, found {len(image)}: the library is cut short"
             )

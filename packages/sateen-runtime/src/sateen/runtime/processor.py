@@ -84,7 +84,7 @@ _AARCH64 = {
     "sve": "sve",
     "sve2": "sve2",
 }
-_ARM = {"idiva": "hwdiv-arm", "neon": "neon", "vfpv3": "vfp3", "vfpv4": "vfp4"}
+_ARM = {"crc32": "crc", "idiva": "hwdiv-arm", "neon": "neon", "vfpv3": "vfp3", "vfpv4": "vfp4"}
 _RISCV = {letter: letter for letter in "mafdcv"} | {name: name for name in ("zba", "zbb", "zfh", "zvfh")}
 _MAC_X86 = {
     "avx1.0": "avx",

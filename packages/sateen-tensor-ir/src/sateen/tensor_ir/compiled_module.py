@@ -18,7 +18,7 @@ from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.declarations import c_header
 from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, companion_text, once
-from sateen.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
+from sateen.tensor_ir.codegen.llvm.half import half_symbols, half_text
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, generate, parsed
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.host import host_text
@@ -213,5 +213,5 @@ def process_pool() -> LoadedObject:
     """The thread pool for code compiled into this process. It is never unloaded, since its threads may be running."""
     host = Target.host()
     oldest = replace(host, cpu="", features=())  # whose code runs in this process as well
-    symbols = ["sateen_default_host", *(HALF_SYMBOLS if needs_half(oldest) else ())]
+    symbols = ["sateen_default_host", *half_symbols(oldest)]
     return LoadedObject(compile_for(host_text(host.triple) + half_text(oldest), host), symbols)

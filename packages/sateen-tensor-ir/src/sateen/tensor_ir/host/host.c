@@ -8,8 +8,9 @@
 static void *allocate(const sateen_host *host, uint64_t bytes, uint64_t alignment) {
   void *memory;
   (void)host;
+  if (bytes > SIZE_MAX) return NULL;
   /* posix_memalign wants a pointer's size at least. */
-  return posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment, bytes) == 0 ? memory : NULL;
+  return posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : (size_t)alignment, (size_t)bytes) == 0 ? memory : NULL;
 }
 
 static void release(const sateen_host *host, void *memory) {

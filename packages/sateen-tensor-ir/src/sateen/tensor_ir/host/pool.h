@@ -23,7 +23,7 @@ enum {
   WORKERS = (POOL_BYTES - HEADER_BYTES) / SLOT_BYTES
 };
 
-struct slot {
+struct __attribute__((aligned(SLOT_BYTES))) slot {
   int32_t state;
   int32_t status; /* from whoever ran the chunk */
   sateen_task task;
@@ -31,7 +31,6 @@ struct slot {
   int64_t begin, end;
   thread_id thread;
   int32_t avoided; /* 1 + the processor that the worker keeps off; 0: none */
-  char rest[SLOT_BYTES - 52];
 };
 
 struct pool {

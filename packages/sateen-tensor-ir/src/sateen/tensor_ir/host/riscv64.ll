@@ -535,7 +535,7 @@ define internal fastcc void @adapt(ptr nocapture noundef %0) unnamed_addr #0 {
   store atomic i32 %20, ptr getelementptr inbounds (%struct.pool, ptr @sateen_pool, i64 0, i32 3) monotonic, align 4
   %21 = call signext i32 @sched_getcpu() #7
   %22 = getelementptr inbounds %struct.slot, ptr %0, i64 0, i32 7
-  %23 = load i32, ptr %22, align 8
+  %23 = load i32, ptr %22, align 16
   %24 = add nsw i32 %21, 1
   %25 = icmp eq i32 %23, %24
   br i1 %25, label %40, label %26
@@ -555,7 +555,7 @@ define internal fastcc void @adapt(ptr nocapture noundef %0) unnamed_addr #0 {
   %37 = getelementptr inbounds %struct.slot, ptr %0, i64 0, i32 6
   %38 = load i64, ptr %37, align 8
   %39 = call signext i32 @pthread_setaffinity_np(i64 noundef %38, i64 noundef 512, ptr noundef nonnull %2) #7
-  store i32 %24, ptr %22, align 8
+  store i32 %24, ptr %22, align 16
   br label %40
 
 40:                                               ; preds = %16, %26
@@ -623,9 +623,9 @@ define internal ptr @work(ptr noundef %0) #0 {
   ret ptr null
 
 32:                                               ; preds = %28
-  %33 = load ptr, ptr %3, align 8
+  %33 = load ptr, ptr %3, align 16
   %34 = load i64, ptr %4, align 8
-  %35 = load i64, ptr %5, align 8
+  %35 = load i64, ptr %5, align 32
   %36 = tail call signext i32 %29(ptr noundef %33, i64 noundef %34, i64 noundef %35) #7
   store i32 %36, ptr %6, align 4
   %37 = atomicrmw xchg ptr %0, i32 0 acq_rel, align 4

@@ -1,5 +1,5 @@
 /* The calls of the C library and of Linux that the default host makes, declared here: its text is the same whatever
- * headers a machine has. Types are those of Linux on machines of 64 bits.
+ * headers a machine has. Types are those that Linux has on machines of 32 and of 64 bits: `long` is as wide as a pointer.
  *
  * The architecture is told by its file in tensor_ir/targets: PAGE is its largest page in bytes, FUTEX the number of
  * that system call, PAUSE() an instruction that lets a spinning processor rest. */

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from sateen.runtime.elf_records import ELF32, ELF64, Records
 from sateen.runtime.errors import LinkError
 from sateen.tensor_ir.link.object_file import (
     SHF_ALLOC,
@@ -20,7 +21,6 @@ from sateen.tensor_ir.link.object_file import (
     SHT_REL,
     SHT_RELA,
 )
-from sateen.tensor_ir.link.records import ELF32, ELF64, Records
 from sateen.tensor_ir.targets import Linking
 
 _SHT_STRTAB, _SHT_HASH, _SHT_DYNAMIC, _SHT_DYNSYM = 3, 5, 6, 11

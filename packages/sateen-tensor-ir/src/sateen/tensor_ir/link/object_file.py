@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sateen.runtime.elf_records import ELF32, ELF64, Records
 from sateen.runtime.errors import LinkError
 from sateen.runtime.processor import PROCESSORS
-from sateen.tensor_ir.link.records import ELF32, ELF64, Records
 
 SHT_PROGBITS, SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 1, 2, 4, 8, 9
 SHT_INIT_ARRAY, SHT_FINI_ARRAY = 14, 15

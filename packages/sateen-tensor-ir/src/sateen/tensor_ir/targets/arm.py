@@ -1,17 +1,49 @@
 """ARM of 32 bits. Libraries are for code of the ARM instruction set; Thumb is object code of kernels only.
 
-Relocations are those of ELF for the Arm Architecture (AAELF32), section 5.6.
+Relocations are those of ELF for the Arm Architecture (AAELF32), section 5.6. Rates are those of Arm's optimisation
+guides and reference manuals where a core differs from a small one of 64 bits; none is measured.
 """
 
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_32_BITS
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
+from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW
 from sateen.tensor_ir.targets.relocation import WORD32, Addressing, Field, Linking, Reference, Rule
+
+HALF_WIDE = replace(NARROW, multiply_add_bytes=8, load_bytes=8, load_cycles=2.0, l1=8.0, l2=4.0, memory=1.0)
+"""Vectors of 16 bytes pass as two halves: one multiply-add and one load of 8 bytes a cycle."""
+
+_KB, _MB = 1 << 10, 1 << 20
+_TYPICAL = (32 * _KB, 512 * _KB, 0)
+_V7 = frozenset({"neon"})
+_V7_WITH_FMA = _V7 | {"hwdiv-arm", "vfp4"}
+_V8 = _V7_WITH_FMA | {"crc"}
+
+_CPUS = (
+    CPU("cortex-a7", _V7_WITH_FMA, (32 * _KB, 512 * _KB, 0), HALF_WIDE),
+    CPU("cortex-a8", _V7, (32 * _KB, 256 * _KB, 0), HALF_WIDE),
+    CPU("cortex-a9", _V7, (32 * _KB, 512 * _KB, 0), HALF_WIDE),
+    CPU("cortex-a15", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW),
+    CPU("cortex-a17", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW),
+    CPU("cortex-a53", _V8, (32 * _KB, 512 * _KB, 0), NARROW),
+    CPU("cortex-a72", _V8, (32 * _KB, 1 * _MB, 0), NARROW),
+)
+
+_FPSCR = FloatMode(
+    bits=32,
+    keep=0,
+    flush=1 << 24,  # FZ (Arm Architecture Reference Manual for ARMv7, B4.1.58)
+    saving=["{place}.found = call i32 @llvm.arm.get.fpscr()", "store i32 {place}.found, ptr {place}"],
+    loading=["{place}.wanted = load i32, ptr {place}", "call void @llvm.arm.set.fpscr(i32 {place}.wanted)"],
+    declarations=["declare i32 @llvm.arm.get.fpscr()", "declare void @llvm.arm.set.fpscr(i32)"],
+)
+"""The mode of scalar instructions; vectors (Advanced SIMD) always flush subnormal numbers and round to nearest."""
 
 _BRANCH24 = Field(4, 24, 2)
 _MOVE16 = Field(4, 16, signed=False, pieces=((12, 0), (4, 16)))
@@ -66,8 +98,13 @@ ARM = Architecture(
     triple="armv7-linux-gnueabihf",
     abi=POINTERS_OF_32_BITS,
     vectors=(Vectors(16, 16),),
-    levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
+    levels=(CPU("generic", frozenset(), _TYPICAL, HALF_WIDE),),
+    cpus={cpu.name: cpu for cpu in _CPUS},
+    float_mode=_FPSCR,
     widening_products=True,
     multiplies_by_element=True,
+    half_feature="vfp4",
+    register_tile_bytes=192,  # 12 of 16 registers
     linking=_LINKING,
+    host=HostServices(page="0x10000", futex="240L", pause="__builtin_arm_yield()"),
 )

@@ -64,8 +64,8 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
     function, mode = program.function, architecture.float_mode
     if function.denormals == "flush" and (mode is None or mode.flush is None):
         raise CodegenError(
-            f"{function.name}: expected denormals to be kept, found denormals flush, which code for x86-64 and "
-            "AArch64 can do"
+            f"{function.name}: expected denormals to be kept, found denormals flush, which code for x86-64, "
+            "AArch64 and ARM can do"
         )
     check_limits(function)
     w = _Writer(architecture.abi)

@@ -1,5 +1,5 @@
-"""Conversions of float16 for WebAssembly, x86-64 without F16C and RISC-V without Zfh: the functions that LLVM calls, by
-LLVM's names.
+"""Conversions of float16 for WebAssembly, x86-64 without F16C, RISC-V without Zfh and ARM without VFPv4: the functions
+that LLVM calls, by LLVM's names.
 
 They work on the bits, to nearest even, and treat subnormals only as integers or sums, so that flushing these to zero
 changes nothing. The names are those of compiler-rt and libgcc, which a library of ours does not need.
@@ -8,13 +8,13 @@ changes nothing. The names are those of compiler-rt and libgcc, which a library 
 from __future__ import annotations
 
 from sateen.runtime.target import Target
-from sateen.tensor_ir.targets import architecture_of, features_of
+from sateen.tensor_ir.targets import System, architecture_of, features_of
 
-HALF_SYMBOLS = ("__extendhfsf2", "__truncsfhf2")
+_NAMES = ("__extendhfsf2", "__truncsfhf2")
+_ARM_NAMES = {System.LINUX: ("__gnu_h2f_ieee", "__gnu_f2h_ieee"), System.NONE: ("__aeabi_h2f", "__aeabi_f2h")}
 
-_TEXT = """\
-define hidden float @__extendhfsf2(half %x) nounwind {
-  %raw = bitcast half %x to i16
+_BITS = """\
+define internal float @sateen.widen.half(i16 %raw) nounwind {
   %bits = zext i16 %raw to i32
   %magnitude = and i32 %bits, 32767
   %signed = and i32 %bits, 32768
@@ -36,7 +36,7 @@ define hidden float @__extendhfsf2(half %x) nounwind {
   %result = bitcast i32 %result_bits to float
   ret float %result
 }
-define hidden half @__truncsfhf2(float %x) nounwind {
+define internal i16 @sateen.narrow.float(float %x) nounwind {
   %bits = bitcast float %x to i32
   %magnitude = and i32 %bits, 2147483647
   %high = lshr i32 %bits, 16
@@ -62,10 +62,33 @@ define hidden half @__truncsfhf2(float %x) nounwind {
   %positive = select i1 %is_nan, i32 %nan, i32 %bounded
   %all = or i32 %positive, %sign
   %raw = trunc i32 %all to i16
-  %result = bitcast i16 %raw to half
-  ret half %result
+  ret i16 %raw
 }
 """
+
+_FUNCTIONS = """\
+define hidden float @{widen}(half %x) nounwind {{
+  %raw = bitcast half %x to i16
+  %result = call float @sateen.widen.half(i16 %raw)
+  ret float %result
+}}
+define hidden half @{narrow}(float %x) nounwind {{
+  %raw = call i16 @sateen.narrow.float(float %x)
+  %result = bitcast i16 %raw to half
+  ret half %result
+}}
+"""
+_ARM_FUNCTIONS = """\
+define hidden arm_aapcscc float @{widen}(i16 %raw) nounwind {{
+  %result = call float @sateen.widen.half(i16 %raw)
+  ret float %result
+}}
+define hidden arm_aapcscc zeroext i16 @{narrow}(float %x) nounwind {{
+  %raw = call i16 @sateen.narrow.float(float %x)
+  ret i16 %raw
+}}
+"""
+"""On ARM a float16 is passed as an integer, and floats of these functions in registers of integers."""
 
 
 def needs_half(target: Target) -> bool:
@@ -74,6 +97,18 @@ def needs_half(target: Target) -> bool:
     return bool(feature) and feature not in features_of(target)
 
 
+def half_symbols(target: Target) -> tuple[str, ...]:
+    """The functions that LLVM calls in code for a target."""
+    if not needs_half(target):
+        return ()
+    is_arm = architecture_of(target).name == "arm"
+    return _ARM_NAMES.get(System.of(target.triple), _NAMES) if is_arm else _NAMES
+
+
 def half_text(target: Target) -> str:
-    """LLVM text that defines HALF_SYMBOLS where code for a target needs them."""
-    return _TEXT if needs_half(target) else ""
+    """LLVM text that defines `half_symbols`."""
+    if not needs_half(target):
+        return ""
+    widen, narrow = half_symbols(target)
+    functions = _ARM_FUNCTIONS if architecture_of(target).name == "arm" else _FUNCTIONS
+    return _BITS + functions.format(widen=widen, narrow=narrow)

@@ -23,6 +23,9 @@ machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.arg
 machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
 """
 
+_SYSTEMS = frozenset({"android", "darwin", "linux", "macos", "none", "wasi", "windows"})
+"""The words for systems that stand second in triples without a vendor."""
+
 _LISTING = """
 import sys, llvmlite.binding as llvm
 llvm.initialize_all_targets()
@@ -61,12 +64,22 @@ def _names(triple: str, what: str) -> list[str]:
     return re.findall(r"^  (\S+) +- ", processors if what == "processor" else features, re.MULTILINE)
 
 
+def with_vendor(triple: str) -> str:
+    """The triple with its second part, which many leave out: LLVM takes the parts by place, so that the system, its
+    calls and its functions would be unknown ones.
+    """
+    architecture, *rest = triple.split("-")
+    if rest and rest[0] in _SYSTEMS:
+        return "-".join([architecture, "unknown", *rest])
+    return triple
+
+
 def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
     """LLVM's description of a machine. Raises TargetError for a triple that sateen or LLVM does not support."""
     architecture = architecture_named(triple)
     initialise()
     try:
-        target = llvm.Target.from_triple(triple)
+        target = llvm.Target.from_triple(with_vendor(triple))
     except RuntimeError as error:
         raise TargetError(f"LLVM knows no target {triple!r}: {error}") from error
     check_processor(triple, cpu, features)

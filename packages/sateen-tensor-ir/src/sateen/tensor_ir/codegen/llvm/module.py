@@ -15,6 +15,7 @@ from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Nothing
 from sateen.tensor_ir.codegen.llvm.frame import Frame
 from sateen.tensor_ir.codegen.llvm.half import half_text
+from sateen.tensor_ir.codegen.llvm.long_integers import long_integers_text
 from sateen.tensor_ir.codegen.llvm.module_state import CodeReport, ModuleState
 from sateen.tensor_ir.codegen.llvm.statements import Statements
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue
@@ -48,7 +49,7 @@ def emit_module(
     the processor has, by LLVM's names: intrinsics ask for them. Raises TargetError for an architecture that is not in
     sateen.tensor_ir.targets. Raises CodegenError for anything that the target can't express: thread loops, intrinsics
     without code, register indices that vary, nested vectorization, an extent that no argument gives, denormals to flush
-    on an architecture other than x86-64 and AArch64.
+    on an architecture other than x86-64, AArch64 and ARM.
     """
     architecture = architecture_named(triple)
     module = ModuleState(architecture, triple, features)
@@ -80,11 +81,13 @@ def companion_text(triple: str, metadata: Metadata) -> str:
     """The parts of a library besides its kernels: the pool and host table, its metadata, the text of statuses."""
     strings = [_string(f"message.{code.value}", text, "private") for code, text in STATUS_MESSAGES.items()]
     cases = "\n".join(f"    i32 {code.value}, label %case{code.value}" for code in STATUS_MESSAGES)
+    target = Target.parse(metadata.target)
     returns = "\n".join(f"case{code.value}:\n  ret ptr @message.{code.value}" for code in STATUS_MESSAGES)
     return "\n".join(
         [
             host_text(triple),
-            half_text(Target.parse(metadata.target)),
+            half_text(target),
+            long_integers_text(target),
             _string("sateen_metadata", metadata.to_json()),
             *strings,
             _string("message.unknown", "unknown status", "private"),

@@ -34,13 +34,17 @@ class Records:
         alignment."""
         return self.program_header.pack(*(fields[index] for index in self.program_order))
 
+    def program_fields(self, record: tuple[int, ...]) -> tuple[int, ...]:
+        """The fields of a program header, in the order of `program`."""
+        return _in_order(self.program_order, record)
+
     def symbol_bytes(self, *fields: int) -> bytes:
         """A symbol: name, type and binding, visibility, section, value, size."""
         return self.symbol.pack(*(fields[index] for index in self.symbol_order))
 
     def symbol_fields(self, record: tuple[int, ...]) -> tuple[int, ...]:
         """The fields of a symbol, in the order of `symbol_bytes`."""
-        return tuple(value for _, value in sorted(zip(self.symbol_order, record, strict=True)))
+        return _in_order(self.symbol_order, record)
 
     def relocation_bytes(self, place: int, symbol: int, kind: int, addend: int | None) -> bytes:
         """A relocation; its addend is in the place that is relocated where None."""
@@ -48,6 +52,10 @@ class Records:
         if addend is None:
             return self.relocation_in_place.pack(place, name)
         return self.relocation.pack(place, name, addend)
+
+
+def _in_order(order: tuple[int, ...], record: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(value for _, value in sorted(zip(order, record, strict=True)))
 
 
 ELF64 = Records(
