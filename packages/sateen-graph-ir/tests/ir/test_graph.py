@@ -42,6 +42,17 @@ def test_a_part_has_what_values_depend_on_and_no_more():
     assert g.part((w,)).nodes == ()
 
 
+def test_a_part_begins_at_given_values():
+    g = GraphBuilder("net")
+    x = g.input("x", "float32", (2,))
+    a = g.add(Relu(), x)
+    b = g.add(Exp(), a)
+    c = g.add(Add(), b, a)
+    part = g.part((c,), {a, b})
+    assert (part.inputs, [n.outputs for n in part.nodes]) == ((a, b), [(c,)])
+    assert (g.part((a,), {a}).inputs, g.part((a,), {a}).nodes) == ((a,), ())
+
+
 @pytest.fixture
 def large():
     """Two hundred layers with weights of 1 MB each."""

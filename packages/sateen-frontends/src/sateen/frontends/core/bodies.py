@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Generic
 
 from sateen.frontends.core.emitter import Emitter
@@ -51,8 +50,7 @@ class Body(Generic[P]):
 
     def capture(self, value: Value) -> Value:
         if value not in self.captured:
-            decided_by = partial(self.outer.decided_by, value)
-            self.captured[value] = self.emitter.inner_input(value.name, value.type, decided_by)
+            self.captured[value] = self.emitter.inner_input(value.name, value.type, self.outer.decided_by(value))
             if self.outer.is_behind_gap(value):
                 self.emitter.mark_stand_in(self.captured[value])
         return self.captured[value]

@@ -3,16 +3,17 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import inf
 
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, open_dimensions_of, type_of
+from sateen.frontends.core.origins import Origins
 from sateen.graph_ir.evaluate import work_of
-from sateen.graph_ir.ir import Array, Graph, GraphBuilder, NodeSpan, TensorType, Value, infer
+from sateen.graph_ir.ir import Array, Graph, GraphBuilder, Node, NodeSpan, TensorType, Value, infer
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Control, Identity, Loop, While
 from sateen.runtime.errors import ExecutionError, FrontendError, InferenceError, printable
@@ -24,6 +25,8 @@ EVALUATED_POINTS = 1 << 26
 """The most evaluations of an expression (`work_of`) while importing: some seconds."""
 MOST_POINTS = 1 << 20
 """The most evaluations of an expression for one value."""
+VISIT = 16
+"""The evaluations of an expression that take as long as to look at a node."""
 LONGEST_LABEL = 512
 """The most characters of a label, as in an artifact."""
 
@@ -54,9 +57,10 @@ class Emitter:
         self._outputs = frozenset(outputs)
         self._taken: dict[str, int] = {}
         self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
-        self._stand_ins: set[Value] = set()
+        self._origins = Origins()
+        self._evaluated: dict[Value, Array] = {}
+        self._points: dict[Node, float] = {}
         self._labels: dict[str, tuple[str, ...]] = {}
-        self._inner_inputs: dict[Value, Callable[[], list[str]]] = {}
         self._tensor_bytes = tensor_bytes
         self._constant_bytes = tensor_bytes
         self._allowance = allowance
@@ -66,28 +70,29 @@ class Emitter:
         return Evaluation("evaluated", (), (), self._tensor_bytes, self._allowance)
 
     def input(self, name: str, type_: TensorType) -> Value:
-        self._require_fit(name, type_)
-        return self._builder.input(name, type_.dtype, type_.shape)
+        return self.inner_input(name, type_, (name,))
 
-    def inner_input(self, name: str, type_: TensorType, decided_by: Callable[[], list[str]] = list) -> Value:
-        """An input of a graph within a node; `decided_by` names the inputs of the model that it depends on."""
-        value = self.input(name, type_)
-        self._inner_inputs[value] = decided_by
+    def inner_input(self, name: str, type_: TensorType, deciding: Iterable[str] = ()) -> Value:
+        """An input of a graph within a node; `deciding` are the inputs of the model that it depends on."""
+        self._require_fit(name, type_)
+        value = self._builder.input(name, type_.dtype, type_.shape)
+        self._origins.input(value, deciding)
         return value
 
     def stand_in(self, name: str, type_: TensorType) -> Value:
         """A value of this type in place of one that can't be computed, so that its readers can be checked."""
         value = self._builder.declare(Value(name, type_))
+        self._origins.input(value, ())
         self.mark_stand_in(value)
         return value
 
     def mark_stand_in(self, value: Value) -> None:
         """Note that an input stands for a value that can't be computed."""
-        self._stand_ins.add(value)
+        self._origins.mark_stand_in(value)
 
     def is_behind_gap(self, value: Value) -> bool:
         """Whether a value depends on one that can't be computed."""
-        return bool(self._stand_ins) and not self._stand_ins.isdisjoint(self._builder.part((value,)).inputs)
+        return self._origins[value].is_behind_gap
 
     def beside(self, name: str) -> str:
         """`name`, perhaps with a number, so that no other value has it, neither the model's nor ours."""
@@ -108,7 +113,9 @@ class Emitter:
             if self._constant_bytes < 0:
                 raise FrontendError(f"{name!r}: expected at most {self._tensor_bytes} bytes of constants, found more")
             chosen = name if own and name not in self._outputs else self.beside(name)
-            self._parameters[id(operand)] = (operand, self._builder.parameter(chosen, np.asarray(operand, order="C")))
+            made = self._builder.parameter(chosen, np.asarray(operand, order="C"))
+            self._origins.constant(made)
+            self._parameters[id(operand)] = (operand, made)
         return self._parameters[id(operand)][1]
 
     def evaluated(self, data: Array) -> Array:
@@ -122,36 +129,49 @@ class Emitter:
         """The data of values that depend on constants alone, by the definitions of their operators.
 
         None if they depend on more, or if that is work for the compiler. Raises FrontendError if there is no result, as
-        of an integer divided by zero.
+        of an integer divided by zero. Each node is evaluated once, and each look at one is counted as work, so that
+        all questions together take no more time than the allowance.
         """
-        part = self._builder.part(values)
-        given = self.given(part)
-        is_static = all(v.type.is_static for node in part.nodes for v in node.outputs)
-        if given is None or not is_static or not all(node.op.is_pure for node in part.nodes):
+        if self._allowance.points <= 0 or not all(self._origins[v].is_evaluable for v in values):
             return None
-        points = _points_of(part)
+        self._evaluate([v for v in dict.fromkeys(values) if v not in self._evaluated])
+        found = [self._data_of(v) for v in values]
+        return None if any(data is None for data in found) else [data for data in found if data is not None]
+
+    def _evaluate(self, values: Sequence[Value]) -> None:
+        """Evaluate the nodes behind values, if that is little work."""
+        part = self._builder.part(values, self._evaluated)
+        points = sum(map(self._points_of, part.nodes))
+        self._allowance.points -= VISIT * len(part.nodes)
         if points > min(MOST_POINTS, self._allowance.points):
-            return None
+            for value in values:
+                self._origins.refuse(value)
+            return
         self._allowance.points -= int(points)
+        every = replace(part, outputs=tuple(v for node in part.nodes for v in node.outputs))
         try:
-            found = interpret(part, given)
+            found = interpret(every, {v.name: self._evaluated[v] for v in part.inputs})
         except ExecutionError as error:
             raise FrontendError(f"its constants give no result: {str(error).splitlines()[0]}") from error
-        return [found[value.name] for value in values]
+        self._evaluated.update((v, found[v.name]) for v in every.outputs)
 
-    def given(self, part: Graph) -> Mapping[str, Array] | None:
-        """The data of the inputs of a part of the graph, by name; None if it has inputs of the network."""
-        return None if part.inputs else {}
+    def _data_of(self, value: Value) -> Array | None:
+        """The data of a constant or an evaluated value."""
+        data = self._builder.constant(value)
+        return self._evaluated.get(value) if data is None else data
+
+    def _points_of(self, node: Node) -> float:
+        if node not in self._points:
+            self._points[node] = _points_of(node)
+        return self._points[node]
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value depends on constants alone."""
-        return not self._builder.part((value,)).inputs
+        return self._origins[value].is_constant
 
-    def decided_by(self, value: Value) -> list[str]:
-        """The names of the model's inputs that a value depends on, as far as they are known."""
-        inputs = self._builder.part((value,)).inputs
-        named = ([v.name] if v not in self._inner_inputs else self._inner_inputs[v]() for v in inputs)
-        return list(dict.fromkeys(name for names in named for name in names))
+    def decided_by(self, value: Value) -> tuple[str, ...]:
+        """The names of the first few of the model's inputs that a value depends on, as far as they are known."""
+        return self._origins[value].deciding
 
     def add(
         self, op: Operator, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
@@ -162,11 +182,16 @@ class Emitter:
             self._require_fit(name, type_)
         if names and all(0 in type_.shape and type_.is_static for type_ in types[: len(names)]):
             return tuple(self._empty(name, t, spans) for name, t in zip(names, types, strict=False))
-        return self._builder.add_all(op, *inputs, names=names, spans=spans)
+        made = self._builder.add_all(op, *inputs, names=names, spans=spans)
+        self._origins.computed(op, inputs, made)
+        return made
 
     def _empty(self, name: str, type_: TensorType, spans: tuple[NodeSpan, ...]) -> Value:
         data = np.empty(type_.static_shape, type_.dtype.numpy)
-        return self._builder.add(Identity(), self.value(data, f"{name}.empty"), name=name, spans=spans)
+        empty = self.value(data, f"{name}.empty")
+        made = self._builder.add(Identity(), empty, name=name, spans=spans)
+        self._origins.constant(made)
+        return made
 
     def _require_fit(self, name: str, type_: TensorType) -> None:
         """Raises FrontendError for an excessively large tensor, which even a small model can request."""
@@ -198,25 +223,17 @@ class Emitter:
 class Evaluation(Emitter):
     """A graph that is evaluated while importing; its inputs are dimensions without a number."""
 
-    def __init__(
-        self, name: str, reserved: Iterable[str], outputs: Iterable[str], tensor_bytes: int, allowance: Allowance
-    ) -> None:
-        super().__init__(name, reserved, outputs, tensor_bytes, allowance)
-        self._dimensions: dict[str, Array] = {}
-
     def value(self, operand: Operand, name: str, own: bool = False) -> Value:
         if isinstance(operand, Value) or not open_dimensions_of(operand):
             return super().value(operand, name, own)
         value = self.input(self.beside(name), type_of(operand))
-        self._dimensions[value.name] = operand
+        self._origins.input(value, (value.name,), is_evaluable=True)
+        self._evaluated[value] = operand
         return value
 
-    def given(self, part: Graph) -> Mapping[str, Array]:
-        return {v.name: self._dimensions[v.name] for v in part.inputs}
-
     def known(self, values: Sequence[Value]) -> list[Array] | None:
-        part = self._builder.part(values)
-        key = _key(part, self.given(part))
+        part = self._builder.part(values, self._evaluated)
+        key = _key(part, self._evaluated)
         if key in self._allowance.results:
             found = self._allowance.results[key]
             return None if found is None else [array.copy() for array in found]
@@ -224,14 +241,14 @@ class Evaluation(Emitter):
         return self._allowance.results[key]
 
 
-def _key(part: Graph, given: Mapping[str, Array]) -> tuple[object, ...]:
+def _key(part: Graph, given: Mapping[Value, Array]) -> tuple[object, ...]:
     """A key that determines the values of a graph: its operators, their connections, and the data that they read.
 
     Equal operators may differ in their text (0.0 and -0.0); those with graphs in them are never equal.
     """
     places: dict[Value, int] = {}
     data: list[object] = []
-    for v, array in (*part.parameters.items(), *((v, given[v.name]) for v in part.inputs)):
+    for v, array in (*part.parameters.items(), *((v, given[v]) for v in part.inputs)):
         places[v] = len(places)
         is_held = array.dtype != object
         data.append((v.type, sha256(array.tobytes()).digest() if is_held else tuple(array.flat)))
@@ -243,16 +260,15 @@ def _key(part: Graph, given: Mapping[str, Array]) -> tuple[object, ...]:
     return (*data, *nodes, *(places[v] for v in part.outputs))
 
 
-def _points_of(graph: Graph) -> float:
-    """The number of evaluations of an expression that interpreting a graph takes; infinite if values decide the
+def _points_of(node: Node) -> float:
+    """The number of evaluations of an expression that interpreting a node takes; infinite if values decide the
     iterations."""
-    total = 0.0
-    for node in graph.nodes:
-        match node.op:
-            case Loop(body=body, count=count):
-                total += count * _points_of(body)
-            case Control() as op:
-                total += inf if isinstance(op, While) else sum(map(_points_of, op.bodies))
-            case _:
-                total += work_of(node)
-    return total
+    match node.op:
+        case While():
+            return inf
+        case Loop(body=body, count=count):
+            return count * sum(map(_points_of, body.nodes))
+        case Control() as op:
+            return sum(_points_of(inner) for body in op.bodies for inner in body.nodes)
+        case _:
+            return work_of(node)

@@ -195,7 +195,7 @@ class ModelNode(Attributes):
         if not names:
             return UnsupportedError(f"{what} a loop computes it")
         few = " and ".join(map(repr, names[:MOST_NAMED]))
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        more = " and others" if len(names) > MOST_NAMED else ""
         return UnsupportedError(f"{what} {few}{more} decide{'s' * (len(names) == 1)} it", self.binding(index))
 
     def binding(self, *indices: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,12 @@ class GraphBuilder:
         self._given: set[Value] = set()
         self._parameters: dict[Value, Array] = {}
         self._nodes: list[Node] = []
-        self._outputs: list[Value] = []
+        self._outputs: dict[Value, None] = {}
         self._aliases: dict[Value, Value] = {}
         self._labels: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, int] = {}
         self._producers: dict[Value, Node] = {}
+        self._order: dict[Value | Node, int] = {}
 
     def unique(self, name: str) -> str:
         """`name`, or that with a number if it is taken."""
@@ -63,19 +64,20 @@ class GraphBuilder:
         """Take an existing value as an input."""
         self._inputs.append(value)
         self._given.add(value)
+        self._number(value)
         return value
 
     def parameter(self, name: str, data: Array, device: Device | str = HOST) -> Value:
         """A constant in memory of a device."""
         array = np.ascontiguousarray(data) if data.ndim else data
         value = Value(self.unique(name), TensorType.of(DType.of(array.dtype), array.shape), Device.of(device))
-        self._parameters[value] = array
+        self.keep_parameter(value, array)
         return value
 
     def typed_parameter(self, name: str, type_: TensorType, data: Array, device: Device = HOST) -> Value:
         """A constant whose data is in the memory order of a layout."""
         value = Value(self.unique(name), type_, device)
-        self._parameters[value] = data
+        self.keep_parameter(value, data)
         return value
 
     def add(
@@ -115,6 +117,7 @@ class GraphBuilder:
     def keep_parameter(self, value: Value, data: Array) -> None:
         """Take an existing value as a constant."""
         self._parameters[value] = data
+        self._number(value)
 
     def constant(self, value: Value) -> Array | None:
         """The data of a constant; None for another value."""
@@ -128,26 +131,35 @@ class GraphBuilder:
         """Add a finished node."""
         self._nodes.append(node)
         self._producers.update((v, node) for v in node.outputs)
+        self._number(node)
+        for v in node.outputs:
+            self._number(v)
         return node
 
-    def part(self, outputs: Sequence[Value]) -> Graph:
-        """The part of the graph so far that some values depend on."""
+    def _number(self, part: Value | Node) -> None:
+        """Note the place of a value or a node in the graph."""
+        self._order.setdefault(part, len(self._order))
+
+    def part(self, outputs: Sequence[Value], given: Container[Value] = ()) -> Graph:
+        """The part of the graph so far that some values depend on. It begins at the values of `given` that it reaches,
+        which are its inputs. The time that it takes grows with the part, not with the graph."""
         reached: set[Node] = set()
         leaves: set[Value] = set()
         pending = list(outputs)
         while pending:
             v = pending.pop()
-            node = self._producers.get(v)
+            node = None if v in given else self._producers.get(v)
             if node is None:
                 leaves.add(v)
             elif node not in reached:
                 reached.add(node)
                 pending += [i for i in node.inputs if i is not None]
+        parameters = leaves & self._parameters.keys()
         return Graph(
             self.name,
-            tuple(v for v in self._inputs if v in leaves),
-            {v: data for v, data in self._parameters.items() if v in leaves},
-            tuple(node for node in self._nodes if node in reached),
+            tuple(sorted(leaves - parameters, key=self._order.__getitem__)),
+            {v: self._parameters[v] for v in sorted(parameters, key=self._order.__getitem__)},
+            tuple(sorted(reached, key=self._order.__getitem__)),
             tuple(outputs),
         )
 
@@ -160,7 +172,7 @@ class GraphBuilder:
                 raise ArgumentError(
                     f"output: expected each value once, found {v} twice; add Identity() of it for another output"
                 )
-            self._outputs.append(v)
+            self._outputs[v] = None
 
     def alias(self, output: Value, input_: Value) -> None:
         """Let an output reuse the memory of an input. Raises InferenceError if their types differ or another output
