@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sateen.frontends.core.pairs import Half, paired, require_alone
+from sateen.frontends.core import pairs
+from sateen.frontends.core.pairs import Half, pair_of, paired, require_alone
 from sateen.frontends.core.source import LIMITS, Source, read_source
 from sateen.runtime.errors import FrontendError
 
@@ -69,6 +70,33 @@ def test_several_files_that_fit_are_named(tmp_path):
         f"{tmp_path / 'a.net'}: expected one file with the weights, found a-1.weights, a-2.weights; give it as "
         "weights=, or --weights FILE"
     )
+
+
+def test_files_that_fit_are_in_memory_one_at_a_time(tmp_path, monkeypatch):
+    read = _folder(tmp_path, "a.net", *(f"a-{index}.weights" for index in range(20)))
+    paths = []
+
+    def counting(path, *rest):
+        paths.append(path.name)
+        return read_source(path, *rest)
+
+    monkeypatch.setattr(pairs, "read_source", counting)
+    with pytest.raises(FrontendError, match=r"a-0.weights, a-1.weights, .*, a-12.weights and more; give it as"):
+        paired(read("a.net"), NETWORK, WEIGHTS, LIMITS)
+    assert len(paths) == pairs.MOST_NAMED + 1
+
+
+def test_a_network_may_be_the_only_file(tmp_path):
+    pair = pair_of(_folder(tmp_path, "a.net")("a.net"), NETWORK, WEIGHTS, LIMITS)
+    assert (pair.weights, pair.beside) == (None, None)
+    with pytest.raises(FrontendError, match=r"expected the weights beside it, found no a\.weights or a-"):
+        pair.required_weights()
+
+
+def test_the_other_file_is_the_one_that_was_not_given(tmp_path):
+    read = _folder(tmp_path, "a.net", "a.weights")
+    for given, other in (("a.net", "a.weights"), ("a.weights", "a.net")):
+        assert pair_of(read(given), NETWORK, WEIGHTS, LIMITS).beside == tmp_path / other
 
 
 def test_what_is_missing_or_something_else_is_named(tmp_path):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sateen.frontends.caffe.importer import CaffeImporter
 from sateen.frontends.caffe.loading import load_network
@@ -12,8 +11,7 @@ from sateen.frontends.caffe.network import Network
 from sateen.frontends.caffe.recognition import NETWORK, WEIGHTS
 from sateen.frontends.caffe.weights import WITH_BLOBS, Blob, weights_of
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.pairs import is_alone, paired
-from sateen.frontends.core.reader import LoadedModel
+from sateen.frontends.core.pairs import PairedModel, pair_of
 from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.graph_ir.ir import Graph, OpSet
@@ -21,18 +19,12 @@ from sateen.runtime.errors import FrontendError, printable
 
 
 @dataclass(frozen=True, slots=True)
-class CaffeModel(LoadedModel):
-    name: str
+class CaffeModel(PairedModel):
     network: Network
     weights: Mapping[str, tuple[Blob, ...]]
-    beside: Path | None
-    limits: Limits
 
     def declarations(self) -> Sequence[Declaration]:
         return self.network.inputs
-
-    def files_beside(self) -> Iterator[Path]:
-        return iter(()) if self.beside is None else iter((self.beside,))
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         with in_model(self.name):
@@ -41,15 +33,15 @@ class CaffeModel(LoadedModel):
 
 def open_caffe(source: Source, limits: Limits) -> CaffeModel:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
-    if is_alone(source, NETWORK, WEIGHTS, limits):
-        network = load_network(source, limits)
-        if not any(layer.type in WITH_BLOBS for layer in network.layers):
-            return CaffeModel(_name(source, network), network, {}, None, limits)
-    text, data = paired(source, NETWORK, WEIGHTS, limits)
-    network, weights = load_network(text, limits), weights_of(data, limits)
-    _require_common(network, weights, text, data)
-    other = data if source is text else text
-    return CaffeModel(_name(text, network), network, weights, other.path, limits)
+    pair = pair_of(source, NETWORK, WEIGHTS, limits)
+    network = load_network(pair.network, limits)
+    name = _name(pair.network, network)
+    if pair.weights is None and not any(layer.type in WITH_BLOBS for layer in network.layers):
+        return CaffeModel(name, pair.beside, limits, network, {})
+    data = pair.required_weights()
+    weights = weights_of(data, limits)
+    _require_common(network, weights, pair.network, data)
+    return CaffeModel(name, pair.beside, limits, network, weights)
 
 
 def _name(text: Source, network: Network) -> str:

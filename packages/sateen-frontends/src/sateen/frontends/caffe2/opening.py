@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sateen.frontends.caffe2.importer import Caffe2Importer
 from sateen.frontends.caffe2.loading import load_network
@@ -12,8 +11,7 @@ from sateen.frontends.caffe2.network import network_of
 from sateen.frontends.caffe2.recognition import INIT, PREDICT
 from sateen.frontends.caffe2.schemas import net_pb2
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.pairs import paired
-from sateen.frontends.core.reader import LoadedModel
+from sateen.frontends.core.pairs import PairedModel, pair_of
 from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.graph_ir.ir import Graph, OpSet
@@ -21,18 +19,12 @@ from sateen.runtime.errors import printable
 
 
 @dataclass(frozen=True, slots=True)
-class Caffe2Model(LoadedModel):
-    name: str
+class Caffe2Model(PairedModel):
     init: net_pb2.Net
     predict: net_pb2.Net
-    beside: Path | None
-    limits: Limits
 
     def declarations(self) -> Sequence[Declaration]:
         return network_of(self.init, self.predict, ()).inputs
-
-    def files_beside(self) -> Iterator[Path]:
-        return iter(()) if self.beside is None else iter((self.beside,))
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         with in_model(self.name):
@@ -42,7 +34,8 @@ class Caffe2Model(LoadedModel):
 
 def open_caffe2(source: Source, limits: Limits) -> Caffe2Model:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
-    predict, init = paired(source, PREDICT, INIT, limits)
-    nets = load_network(init, limits), load_network(predict, limits)
-    name = printable(predict.path.name) if predict.path is not None else printable(str(nets[1].name)) or "the net"
-    return Caffe2Model(name, *nets, (init if source is predict else predict).path, limits)
+    pair = pair_of(source, PREDICT, INIT, limits)
+    init, predict = load_network(pair.required_weights(), limits), load_network(pair.network, limits)
+    path = pair.network.path
+    name = printable(path.name) if path is not None else printable(str(predict.name)) or "the net"
+    return Caffe2Model(name, pair.beside, limits, init, predict)

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import escape
+from itertools import islice
 from pathlib import Path
 
+from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.source import Limits, Source, read_source
 from sateen.runtime.errors import FrontendError, printable
 
@@ -34,27 +36,68 @@ class Half:
     origin: str = ""
 
 
-def paired(source: Source, network: Half, weights: Half, limits: Limits) -> tuple[Source, Source]:
-    """The network and the weights of a model, of which `source` is either and `source.weights`, if given, the other.
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two files of a model; `given` is the one that the user names. `weights` is None if there is no other, and
+    `missing` the message for networks that need it."""
 
-    Raises FrontendError if the other is missing, if several files may be it, or if it is something else.
+    given: Source
+    network: Source
+    weights: Source | None
+    missing: str = ""
+
+    @property
+    def beside(self) -> Path | None:
+        """The path of the other file; None if it has none."""
+        other = self.weights if self.given is self.network else self.network
+        return None if other is None else other.path
+
+    def required_weights(self) -> Source:
+        """The weights. Raises FrontendError if there are none."""
+        if self.weights is None:
+            raise FrontendError(self.missing)
+        return self.weights
+
+
+@dataclass(frozen=True, slots=True)
+class PairedModel(LoadedModel):
+    """A model of two files, whose `name` is that of its network; `beside` is the path of the other file, if any."""
+
+    name: str
+    beside: Path | None
+    limits: Limits
+
+    def files_beside(self) -> Iterator[Path]:
+        return iter(()) if self.beside is None else iter((self.beside,))
+
+
+def pair_of(source: Source, network: Half, weights: Half, limits: Limits) -> Pair:
+    """The files of a model, of which `source` is either and `source.weights`, if given, the other. A network may be
+    the only file.
+
+    Raises FrontendError if the network is missing, if several files may be the other, or if it is something else.
     """
-    given, other = (network, weights) if network.recognises(source) else (weights, network)
+    is_network = network.recognises(source)
+    given, other = (network, weights) if is_network else (weights, network)
     found = found_beside(source, other, limits) if source.weights is None else source.weights
     if found is None:
         remedy = f"{_REMEDY}; {other.origin}" if other.origin else _REMEDY
         place = "too, found none" if source.path is None else f"beside it, found no {_tried(source.path, other)}"
-        raise FrontendError(f"{source.place}: expected {other.described} {place}; {remedy}")
+        missing = f"{source.place}: expected {other.described} {place}; {remedy}"
+        if is_network:
+            return Pair(source, source, None, missing)
+        raise FrontendError(missing)
     if not other.recognises(found):
         kind = given.described if given.recognises(found) else found.format or "data of another kind"
         raise FrontendError(f"{found.place}: expected {other.described} for {source.place}, found {kind}")
-    return (source, found) if given is network else (found, source)
+    return Pair(source, *((source, found) if is_network else (found, source)))
 
 
-def is_alone(source: Source, network: Half, weights: Half, limits: Limits) -> bool:
-    """Whether a network is the only file of its model: no weights are given, and none lie beside it."""
-    is_network = source.weights is None and network.recognises(source)
-    return is_network and found_beside(source, weights, limits) is None
+def paired(source: Source, network: Half, weights: Half, limits: Limits) -> tuple[Source, Source]:
+    """The network and the weights of a model that needs both. Raises FrontendError as `pair_of`, and if the weights are
+    missing."""
+    pair = pair_of(source, network, weights, limits)
+    return pair.network, pair.required_weights()
 
 
 def require_alone(source: Source, what: str) -> None:
@@ -65,19 +108,22 @@ def require_alone(source: Source, what: str) -> None:
 
 
 def found_beside(source: Source, other: Half, limits: Limits) -> Source | None:
-    """The other file, in the folder of `source`; None if there is none. Raises FrontendError for several."""
+    """The other file, in the folder of `source`; None if there is none. Raises FrontendError for several, of which one
+    at a time is in memory beside the first."""
     if source.path is None:
         return None
     for pattern in other.names(escape(source.path.name)):
-        candidates = [read_source(path, limits, other.described) for path in _matches(source.path, pattern)]
-        found = [candidate for candidate in candidates if other.recognises(candidate)]
-        if len(found) > 1:
-            names = [printable(candidate.path.name) for candidate in found[:MOST_NAMED] if candidate.path is not None]
-            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-            several = f"{', '.join(names)}{more}"
-            raise FrontendError(f"{source.place}: expected one file with {other.described}, found {several}; {_REMEDY}")
-        if found:
-            return found[0]
+        candidates = (
+            (path.name, read_source(path, limits, other.described)) for path in _matches(source.path, pattern)
+        )
+        fitting = (candidate for candidate in candidates if other.recognises(candidate[1]))
+        for name, found in fitting:
+            more = [printable(another) for another, _ in islice(fitting, MOST_NAMED)]
+            if not more:
+                return found
+            names = ", ".join([printable(name), *more][:MOST_NAMED]) + " and more" * (len(more) == MOST_NAMED)
+            what = f"one file with {other.described}, found {names}"
+            raise FrontendError(f"{source.place}: expected {what}; {_REMEDY}")
     return None
 
 

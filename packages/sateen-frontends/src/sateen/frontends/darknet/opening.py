@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.pairs import is_alone, paired
-from sateen.frontends.core.reader import LoadedModel
+from sateen.frontends.core.pairs import PairedModel, pair_of
 from sateen.frontends.core.report import Report, in_model
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.darknet.importer import DarknetImporter
@@ -21,18 +19,12 @@ from sateen.runtime.errors import printable
 
 
 @dataclass(frozen=True, slots=True)
-class DarknetModel(LoadedModel):
-    name: str
+class DarknetModel(PairedModel):
     network: Network
     weights: Mapping[int, Weights]
-    beside: Path | None
-    limits: Limits
 
     def declarations(self) -> Sequence[Declaration]:
         return self.network.inputs
-
-    def files_beside(self) -> Iterator[Path]:
-        return iter(()) if self.beside is None else iter((self.beside,))
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         with in_model(self.name):
@@ -41,15 +33,9 @@ class DarknetModel(LoadedModel):
 
 def open_darknet(source: Source, limits: Limits) -> DarknetModel:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
-    if is_alone(source, NETWORK, WEIGHTS, limits):
-        network = load_network(source, limits)
-        if not has_weights(network):
-            return DarknetModel(_name(source), network, {}, None, limits)
-    text, data = paired(source, NETWORK, WEIGHTS, limits)
-    network = load_network(text, limits)
-    weights = weights_of(data, network, limits)
-    return DarknetModel(_name(text), network, weights, (data if source is text else text).path, limits)
-
-
-def _name(text: Source) -> str:
-    return printable(text.path.name) if text.path is not None else "the network"
+    pair = pair_of(source, NETWORK, WEIGHTS, limits)
+    network = load_network(pair.network, limits)
+    name = "the network" if pair.network.path is None else printable(pair.network.path.name)
+    is_whole = pair.weights is None and not has_weights(network)
+    weights = {} if is_whole else weights_of(pair.required_weights(), network, limits)
+    return DarknetModel(name, pair.beside, limits, network, weights)

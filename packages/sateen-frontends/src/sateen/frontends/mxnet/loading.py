@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sateen.frontends.core.pairs import is_alone, paired
+from sateen.frontends.core.pairs import pair_of
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.mxnet.arrays import read_arrays
 from sateen.frontends.mxnet.converters import OPERATORS
@@ -36,14 +36,13 @@ class MxnetFile:
 def load_mxnet(source: Source, limits: Limits) -> MxnetFile:
     """A model of one or both of its files. Raises FrontendError if they are damaged, don't belong together, or if the
     symbol has weights and there are no arrays."""
-    if is_alone(source, SYMBOL, ARRAYS, limits):
-        network = network_of_symbol(read_symbol(source, limits), OPERATORS, source.place)
-        if not network.weights:  # such as a function of inputs
-            return MxnetFile(_name(source), source.place, network, {}, "no file", None, limits)
-    symbol, arrays = paired(source, SYMBOL, ARRAYS, limits)
-    found = symbol if source.path == arrays.path else arrays
+    pair = pair_of(source, SYMBOL, ARRAYS, limits)
+    symbol = pair.network
     network = network_of_symbol(read_symbol(replace(symbol, weights=None), limits), OPERATORS, symbol.place)
-    beside = found.path if source.weights is None else None
+    if pair.weights is None and not network.weights:  # such as a function of inputs
+        return MxnetFile(_name(symbol), symbol.place, network, {}, "no file", None, limits)
+    arrays = pair.required_weights()
+    beside = pair.beside if source.weights is None else None
     data = read_arrays(arrays, limits)
     if data and network.variables.keys().isdisjoint(data):
         remedy = f"found none in {arrays.place}; give the file of these weights (weights=, or --weights FILE)"
