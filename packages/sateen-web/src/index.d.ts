@@ -19,6 +19,13 @@ export type Elements =
 export class Tensor {
   /** Throws ArgumentError if the array has another class or length than type and shape say. */
   constructor(data: Elements, shape: Iterable<number>, dtype?: ElementTypeName);
+  /**
+   * Numbers as a tensor: rounded for float16 and bfloat16, otherwise as the array of the type converts them. Throws
+   * ArgumentError for int64, uint64 and float8.
+   */
+  static of(numbers: Iterable<number>, shape: Iterable<number>, dtype: ElementTypeName): Tensor;
+  /** The elements as numbers: those of float16 and bfloat16 decoded, of int64 rounded. Throws for float8. */
+  numbers(): number[];
   readonly data: Elements;
   readonly shape: readonly number[];
   readonly dtype: ElementTypeName;

@@ -2,6 +2,7 @@
 
 import { ELEMENT_TYPES, typeOfArray } from "./element_types.js";
 import { ArgumentError } from "./errors.js";
+import { FLOAT_BITS } from "./float_bits.js";
 
 /** An array with its shape and the name of its element type. */
 export class Tensor {
@@ -25,6 +26,22 @@ export class Tensor {
     this.shape = Object.freeze(extents);
     this.dtype = dtype;
     Object.freeze(this);
+  }
+
+  /** Numbers as a tensor of an element type: rounded for float16 and bfloat16, otherwise as the array converts them. */
+  static of(numbers, shape, dtype) {
+    const type = ELEMENT_TYPES.get(dtype);
+    const encode = FLOAT_BITS.get(dtype)?.encode;
+    if (type === undefined || type.array.name.startsWith("Big") || (encode === undefined && dtype.startsWith("float8"))) {
+      throw new ArgumentError(`expected an element type that JavaScript's numbers become, found ${dtype}`);
+    }
+    return new Tensor(encode ? type.array.from(numbers, encode) : type.array.from(numbers), shape, dtype);
+  }
+
+  /** The elements as JavaScript's numbers: those of float16 and bfloat16 decoded, of int64 rounded. */
+  numbers() {
+    if (this.dtype.startsWith("float8")) throw new ArgumentError(`expected numbers to decode, found ${this.dtype}`);
+    return Array.from(this.data, FLOAT_BITS.get(this.dtype)?.decode ?? Number);
   }
 
   toString() {

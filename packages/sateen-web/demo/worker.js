@@ -1,0 +1,29 @@
+/** The network, in a thread beside the page's: answers {id, verb, given} by {id, result} or {id, error}. */
+
+import { load } from "../src/index.js";
+
+let model;
+
+const VERBS = {
+  async load({ source, threads }) {
+    model = await load(source, { threads });
+    const [input] = model.inputs;
+    const [output] = model.outputs;
+    return { input: { name: input.name, shape: input.shape, dtype: input.dtype }, labels: model.labels[output.name] };
+  },
+
+  /** The numbers of the first output, and the milliseconds of the run. */
+  async run({ tensor }) {
+    const start = performance.now();
+    const [output] = Object.values(await model.run({ [model.inputs[0].name]: tensor }));
+    return { values: output.numbers(), milliseconds: performance.now() - start };
+  },
+};
+
+self.onmessage = async ({ data: { id, verb, given } }) => {
+  try {
+    self.postMessage({ id, result: await VERBS[verb](given) });
+  } catch (error) {
+    self.postMessage({ id, error: error.message });
+  }
+};

@@ -1,0 +1,122 @@
+"""A page in Chromium without a window.
+
+It is driven over two pipes by the DevTools protocol: messages of JSON, each ended by a zero.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+_OPTIONS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--remote-debugging-pipe",
+)  # fmt: skip
+_SECONDS = 60
+_CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_CALLER_READS, _CALLER_WRITES = 4, 3
+"""The descriptors of the protocol, as Chromium has them."""
+
+
+class Page:
+    """A page at an address. Chromium ends with it."""
+
+    def __init__(self, program: str, folder: Path, address: str) -> None:
+        there_reads, self._to = os.pipe()
+        self._from, there_writes = os.pipe()
+        joined = f'exec "$0" "$@" {_CALLER_WRITES}<&{there_reads} {_CALLER_READS}>&{there_writes}'
+        command = ["bash", "-c", joined, program, *_OPTIONS, f"--user-data-dir={folder}", "about:blank"]
+        with (folder / "log").open("wb") as log:
+            pipes = (there_reads, there_writes)
+            self._process = subprocess.Popen(command, pass_fds=pipes, stdout=log, stderr=log)
+        os.close(there_reads)
+        os.close(there_writes)
+        self._number, self._unread = 0, b""
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._call("Page.enable", self._session)
+        self._call("Page.navigate", self._session, url=address)
+        while self._message().get("method") != "Page.loadEventFired":
+            pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
+
+    def value(self, expression: str) -> Any:
+        """The value of an expression of JavaScript, awaited if it is a promise."""
+        told = self._call(
+            "Runtime.evaluate", self._session, expression=expression, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in told, told
+        return told["result"].get("value")
+
+    def wait_for(self, condition: str) -> None:
+        """Returns when an expression holds; fails if it does not within 30 seconds."""
+        again = f"""new Promise((done) => {{
+          const look = () => ({condition}) ? done(true) : setTimeout(look, 20);
+          setTimeout(() => done(false), 30000);
+          look();
+        }})"""
+        assert self.value(again), f"{condition} did not come true: {self.value('document.body.innerText')}"
+
+    def choose_file(self, selector: str, path: Path) -> None:
+        """What choosing a file in an input element does."""
+        root = self._call("DOM.getDocument", self._session)["root"]["nodeId"]
+        node = self._call("DOM.querySelector", self._session, nodeId=root, selector=selector)["nodeId"]
+        self._call("DOM.setFileInputFiles", self._session, nodeId=node, files=[str(path)])
+
+    def picture(self) -> bytes:
+        """The page as PNG."""
+        return base64.b64decode(self._call("Page.captureScreenshot", self._session)["data"])
+
+    def _call(self, method: str, session: str = "", **parameters: object) -> dict[str, Any]:
+        self._number += 1
+        message: dict[str, object] = {"id": self._number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._message()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]  # type: ignore[no-any-return]
+
+    def _message(self) -> dict[str, Any]:
+        while b"\0" not in self._unread:
+            ready, _, _ = select.select([self._from], [], [], _SECONDS)
+            assert ready, "Chromium does not answer"
+            more = os.read(self._from, 1 << 16)
+            assert more, "Chromium ended"
+            self._unread += more
+        first, _, self._unread = self._unread.partition(b"\0")
+        return json.loads(first)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def open_page(tmp_path: Path) -> Iterator[Callable[[str], Page]]:
+    """Opens a page in Chromium; skipped where that is missing."""
+    if _CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    program, folder = _CHROMIUM, tmp_path / "chromium"
+    folder.mkdir()
+    with ExitStack() as stack:
+        yield lambda address: stack.enter_context(Page(program, folder, address))
