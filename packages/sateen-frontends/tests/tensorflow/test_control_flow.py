@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from sateen.frontends import from_tensorflow
+from sateen.frontends.core.source import LIMITS
+from sateen.frontends.tensorflow import raising
+from sateen.frontends.tensorflow.functions import inlined
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
@@ -89,6 +92,53 @@ def test_functions_that_grow_without_bound_are_refused(make, named):
     )
     with pytest.raises(FrontendError, match="expected at most 50000 nodes from functions"):
         from_tensorflow(graph.SerializeToString())
+
+
+def test_functions_of_many_inputs_are_refused_if_they_are_called_often(make, named):
+    wide = make.function("wide", ["x"], [make.node("y", "AddN", *["x"] * 40_000, T=FLOAT)], {"y": "y:sum:0"})
+    calls = [make.node(f"call{i}", "PartitionedCall", "x", f=named("wide")) for i in range(50)]
+    graph = make.graph(make.placeholder("x", 2), *calls, functions=[wide])
+    with pytest.raises(FrontendError, match="expected at most 1600000 inputs, outputs and attributes in functions"):
+        from_tensorflow(graph.SerializeToString())
+
+
+def test_calls_that_give_what_they_take_may_be_a_long_row(make, named, run):
+    same = make.function("same", ["x"], [], {"y": "x"})
+    calls = [
+        make.node(f"call{i}", "PartitionedCall", f"call{i - 1}" if i else "x", f=named("same")) for i in range(2000)
+    ]
+    graph = make.graph(make.placeholder("x", 2), *calls, make.node("y", "Neg", "call1999", T=FLOAT), functions=[same])
+    assert run(graph, {"x": np.array([1, 2], np.float32)})["y"].tolist() == [-1, -2]
+
+
+def test_looking_for_choices_takes_work_in_proportion_to_the_graph(make, monkeypatch):
+    def looks(count: int) -> int:
+        nodes = [make.placeholder("x", 2)]
+        for i in range(count):
+            nodes += [
+                make.placeholder(f"p{i}", dtype="bool"),
+                make.node(f"switch{i}", "Switch", "x", f"p{i}", T=FLOAT),
+                make.node(f"minus{i}", "Neg", f"switch{i}", T=FLOAT),
+                make.node(f"merge{i}", "Merge", f"minus{i}", f"switch{i}:1", T=FLOAT),
+            ]
+        counted = Counted(raising._KINDS)
+        monkeypatch.setattr(raising, "_KINDS", counted)
+        operations, _ = inlined(make.graph(*nodes), (), LIMITS)
+        found = [operation.type for operation in raising.raised(operations, LIMITS)]
+        assert found.count("If") == count
+        return counted.looks
+
+    assert looks(80) <= 4 * looks(20)
+
+
+class Counted(dict[str, str]):
+    """A table that counts how often it is asked."""
+
+    looks = 0
+
+    def get(self, *given):
+        self.looks += 1
+        return super().get(*given)
 
 
 @pytest.mark.parametrize(("condition", "expected"), [(True, [2, 4]), (False, [-1, -2])])

@@ -16,6 +16,15 @@ from sateen.tensor_ir.ir import int_range
 
 MOST_LISTED = 16
 """The most names of a model that an error lists."""
+MOST_ARGUMENTS = 250
+"""The most inputs and outputs of a model or of a node: what users name one by one."""
+
+
+def require_few_arguments(inputs: int, outputs: int) -> None:
+    """Raises FrontendError for a model of more inputs and outputs than `MOST_ARGUMENTS`."""
+    if inputs + outputs > MOST_ARGUMENTS:
+        found = f"{inputs} and {outputs}"
+        raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {found}")
 
 
 @dataclass(frozen=True, slots=True)

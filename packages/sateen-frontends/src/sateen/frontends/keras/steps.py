@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sateen.frontends.core.inputs import require_few_arguments
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.source import Limits
 from sateen.frontends.keras.layers import Arguments, Layer, Network, Reference, Structure, leaves
@@ -20,10 +21,6 @@ ALIAS = "alias"
 """The kind of a step that gives its inputs: the border of a network within a network."""
 FOLD, UNFOLD = "TimeDistributed/fold", "TimeDistributed/unfold"
 """The kinds of the steps around a layer that is applied to each time step."""
-
-
-MOST_ARGUMENTS = 250
-"""The most inputs and outputs of a model: a compiled function takes 255 (docs/design/abi.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +67,7 @@ def steps_of(network: Layer, limits: Limits) -> Steps:
     outputs = [_name(one, "") for one in leaves(whole.outputs, Reference)]
     order = in_order(steps, lambda step: step.inputs, lambda step: step.outputs, lambda step: f"layer {step.name!r}")
     found = Steps(order, (*ordered, *by_name.values()), tuple(dict.fromkeys(outputs)))
-    if len(found.inputs) + len(found.outputs) > MOST_ARGUMENTS:
-        count = f"{len(found.inputs)} and {len(found.outputs)}"
-        raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {count}")
+    require_few_arguments(len(found.inputs), len(found.outputs))
     return found
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sateen.frontends.core.inputs import MOST_ARGUMENTS
 from sateen.frontends.mxnet.description import OperatorDescription
 from sateen.frontends.mxnet.symbol import VARIABLE, Entry, Symbol, SymbolNode
 from sateen.runtime.errors import FrontendError
 
 _VERSION_OF_LAST_AXIS = 905
 """Files before this version mean all axes by axis -1 of argmax and argmin (legacy_json_util.cc)."""
-MOST_ARGUMENTS = 250
-"""The most inputs and outputs of a network."""
 _MOST_VALUES = 1 << 20
 """The most outputs of all nodes together."""
 _JOIN = "_rnn_param_concat"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import onnx
 from onnx.defs import OpSchema
 
+from sateen.frontends.core.inputs import MOST_ARGUMENTS
 from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.operands import static_extents
@@ -14,7 +15,6 @@ from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.attributes import checked_attributes
 from sateen.frontends.onnx.strings import Vocabulary
-from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
 from sateen.graph_ir.ir import Array, Dim, Dimension
 from sateen.runtime.dtype import DType

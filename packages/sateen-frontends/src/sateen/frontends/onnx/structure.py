@@ -11,14 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import onnx
 from onnx.defs import onnx_opset_version
 
+from sateen.frontends.core.inputs import require_few_arguments
 from sateen.frontends.core.order import in_order
 from sateen.frontends.onnx.loading import OnnxFile, subgraphs, text
 from sateen.runtime.errors import FrontendError, printable
 from sateen.runtime.signature import LONGEST_NAME
-
-MOST_ARGUMENTS = 250
-"""The most inputs and outputs of a model or of a node: a compiled function takes 255, and its status says which one is
-wrong (docs/design/abi.md)."""
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str, int]:
@@ -61,9 +58,7 @@ def check_structure(model: OnnxFile) -> dict[str, int]:
     inputs = {value.name for value in proto.graph.input if value.name not in constant}
     if not proto.graph.output:
         raise FrontendError("expected a model with outputs, found none: it has nothing to compute")
-    if len(inputs) + len(proto.graph.output) > MOST_ARGUMENTS:
-        count = f"{len(inputs)} and {len(proto.graph.output)}"
-        raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {count}")
+    require_few_arguments(len(inputs), len(proto.graph.output))
     for name in (*inputs, *(value.name for value in proto.graph.output)):
         if not (name.isprintable() and len(name) <= LONGEST_NAME):
             raise FrontendError(

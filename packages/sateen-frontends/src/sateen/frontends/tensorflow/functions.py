@@ -29,6 +29,9 @@ BODIES: Mapping[str, tuple[str, ...]] = {
 """Operators that run functions: the attributes that name these."""
 _MOST_INDEX = 1 << 16
 """The largest number of an output."""
+_MOST_REFERENCES = 32
+"""The most inputs, outputs and attributes of nodes from functions, for each node that may come from them: few have
+more than 8."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ class _Part:
                 raise FrontendError(f"tensor {printable(tensor)!r} is its own result")
             seen.add(tensor)
             tensor = self.same[tensor]
+        self.same.update(dict.fromkeys(seen, tensor))  # calls of calls may be a long row
         return tensor
 
 
@@ -77,6 +81,7 @@ class _Inliner:
         self.limits = limits
         self.functions: dict[str, FunctionDef] = {}
         self.remaining = limits.expanded
+        self.references = limits.expanded * _MOST_REFERENCES
         for function in graph.library.function:
             if function.signature.name in self.functions:
                 raise FrontendError(f"function {printable(function.signature.name)!r} is defined twice")
@@ -118,8 +123,13 @@ class _Inliner:
         if place.depth >= self.limits.nesting:
             raise FrontendError(f"expected functions nested at most {self.limits.nesting} deep")
         self.remaining -= len(function.node_def)
+        self.references -= len(function.signature.input_arg) + len(function.signature.output_arg)
+        self.references -= sum(len(node.input) + len(node.attr) for node in function.node_def)
         if self.remaining < 0:
             raise FrontendError(f"expected at most {self.limits.expanded} nodes from functions, found more")
+        if self.references < 0:
+            most = self.limits.expanded * _MOST_REFERENCES
+            raise FrontendError(f"expected at most {most} inputs, outputs and attributes in functions, found more")
         attributes = dict(called.attr) or place.attributes
         inner = _Place(str, f"{name}/", place.call or name, place.depth + 1, attributes)
         return function, inner

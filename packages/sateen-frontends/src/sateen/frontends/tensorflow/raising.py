@@ -56,6 +56,36 @@ class _Walk:
     """Whether there are no other loops and choices among them."""
 
 
+@dataclass(slots=True)
+class _Flow:
+    """The nodes of all loops and choices: `enters` by their frame, `merges` in order, those of loops by the Enter and
+    `switches` by the Merge that they read first, `sides` by what decides a Switch, `exits` by the Switch."""
+
+    enters: dict[str, list[Operation]] = field(default_factory=dict)
+    merges: list[Operation] = field(default_factory=list)
+    merges_of: dict[str, list[Operation]] = field(default_factory=dict)
+    switches: dict[str, Operation] = field(default_factory=dict)
+    sides: dict[str, list[Operation]] = field(default_factory=dict)
+    exits: dict[str, Operation] = field(default_factory=dict)
+
+    def add(self, operation: Operation) -> None:
+        first = operation.inputs[0] if operation.inputs else ""
+        match _KINDS.get(operation.type):
+            case "Enter":
+                frame = operation.attributes.get("frame_name")
+                name = "" if frame is None else frame.s.decode("utf-8", "replace")
+                self.enters.setdefault(name, []).append(operation)
+            case "Merge":
+                self.merges.append(operation)
+                self.merges_of.setdefault(first, []).append(operation)
+            case "Switch":
+                self.switches[first] = operation
+                if len(operation.inputs) == 2:
+                    self.sides.setdefault(operation.inputs[1], []).append(operation)
+            case "Exit":
+                self.exits[first] = operation
+
+
 class _Graph:
     def __init__(self, operations: Sequence[Operation]) -> None:
         self.operations = {operation.name: operation for operation in operations}
@@ -80,28 +110,32 @@ class _Graph:
 
     def innermost(self) -> list[_Found]:
         """Loops, or else choices, with no other ones inside."""
-        frames: dict[str, list[Operation]] = {}
-        for operation in self.of("Enter"):
-            frame = operation.attributes.get("frame_name")
-            frames.setdefault("" if frame is None else frame.s.decode("utf-8", "replace"), []).append(operation)
-        loops = [self.loop(name, enters) for name, enters in frames.items()]
+        flow = _Flow()
+        for operation in self.operations.values():
+            flow.add(operation)
+        loops = [self.loop(name, enters, flow) for name, enters in flow.enters.items()]
         if any(loops):
             return [found for found in loops if found is not None]
         choices: dict[str, list[Operation]] = {}
-        for merge in self.of("Merge"):
+        for merge in flow.merges:
             predicate = self.predicate(merge)
             if predicate is not None:
                 choices.setdefault(predicate, []).append(merge)
-        found = [self.choices(predicate, merges) for predicate, merges in choices.items()]
+        readers = self.readers() if any(len(merges) > 1 for merges in choices.values()) else {}
+        found = [self.choices(name, merges, flow.sides.get(name, ()), readers) for name, merges in choices.items()]
         return [one for several in found for one in several]
 
-    def choices(self, predicate: str, merges: Sequence[Operation]) -> list[_Found]:
+    def choices(
+        self,
+        predicate: str,
+        merges: Sequence[Operation],
+        switches: Sequence[Operation],
+        readers: Mapping[str, Sequence[str]],
+    ) -> list[_Found]:
         """The choices that a tensor decides, one or several in a row; none if another one is inside."""
-        switches = [one for one in self.of("Switch") if len(one.inputs) == 2 and one.inputs[1] == predicate]
-        readers = self.readers() if len(merges) > 1 else {}
         found: list[_Found] = []
         while merges:
-            behind = self.behind(merges, readers)
+            behind = self.behind(merges, readers) if len(merges) > 1 else frozenset()
             choice = self.choice(predicate, [merge for merge in merges if merge.name not in behind], switches)
             if choice is None:
                 return []
@@ -134,9 +168,6 @@ class _Graph:
         if self.remaining < 0:
             raise FrontendError("expected loops and choices of fewer nodes; export the model by TensorFlow 2")
 
-    def of(self, kind: str) -> Iterable[Operation]:
-        return [operation for operation in self.operations.values() if _KINDS.get(operation.type) == kind]
-
     def maker(self, tensor: str) -> Operation | None:
         return self.operations.get(self.makers.get(tensor, owner_of(tensor)))
 
@@ -162,16 +193,16 @@ class _Graph:
                 pending += reads(maker)
         return walk
 
-    def loop(self, frame: str, enters: Sequence[Operation]) -> _Found | None:
+    def loop(self, frame: str, enters: Sequence[Operation], flow: _Flow) -> _Found | None:
         """A loop as While; None if another one is inside, or if it has another pattern."""
         entered = {enter.name: enter.inputs[0] for enter in enters if enter.inputs}
         merges = [
             merge
-            for merge in self.of("Merge")
-            if len(merge.inputs) == 2 and merge.inputs[0] in entered and self.is_a("NextIteration", merge.inputs[1])
+            for name in entered
+            for merge in flow.merges_of.get(name, ())
+            if len(merge.inputs) == 2 and self.is_a("NextIteration", merge.inputs[1])
         ]
-        switches = {one.inputs[0]: one for one in self.of("Switch") if one.inputs and self.is_a("Merge", one.inputs[0])}
-        states = [switches.get(merge.name) for merge in merges]
+        states = [flow.switches.get(merge.name) for merge in merges]
         nexts = [self.maker(merge.inputs[1]) for merge in merges]
         conditions = {switch.inputs[1] for switch in states if switch is not None and len(switch.inputs) == 2}
         if len(conditions) != 1 or None in states or not all(one is not None and one.inputs for one in nexts):
@@ -186,8 +217,7 @@ class _Graph:
         run = self.walk(results, {**inside, **entered})
         if not tested.is_plain or not run.is_plain:
             return None
-        exits = {one.inputs[0]: one for one in self.of("Exit") if one.inputs}
-        left = [exits.get(one.name) for one in states if one is not None]
+        left = [flow.exits.get(one.name) for one in states if one is not None]
         name = condition.name
         outputs = tuple(tensor_name(name, index) if one is None else one.name for index, one in enumerate(left))
         bodies = (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sateen.frontends.core.inputs import require_few_arguments
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tflite.flatbuffer import Reader, Table, defaults_of
@@ -21,8 +22,6 @@ from sateen.frontends.tflite.variables import with_first_values
 from sateen.runtime.errors import FrontendError, printable
 from sateen.runtime.signature import LONGEST_NAME
 
-MOST_ARGUMENTS = 250
-"""The most inputs and outputs of a model."""
 MADE_BYTES = 1 << 29
 """The most bytes of variables and of constants that the file holds in another form."""
 VERSION = 3
@@ -255,8 +254,7 @@ def _check_arguments(network: Network) -> None:
     if not network.outputs:
         raise FrontendError("expected a model with outputs, found none: it has nothing to compute")
     arguments = (*network.inputs, *network.outputs)
-    if len(arguments) > MOST_ARGUMENTS:
-        raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {len(arguments)}")
+    require_few_arguments(len(network.inputs), len(network.outputs))
     for tensor in arguments:
         if len(tensor.name) > LONGEST_NAME:
             raise FrontendError(

@@ -11,7 +11,6 @@ from onnx.defs import OpSchema
 
 from sateen.frontends.onnx.node import Converter
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
-from sateen.runtime.errors import FrontendError
 
 _KINDS = {
     "float": {"tensor(float16)", "tensor(bfloat16)", "tensor(float)", "tensor(double)"},
@@ -78,9 +77,3 @@ def _attribute(name: str, given: object) -> OpSchema.Attribute:
     if given in _TYPES:
         return OpSchema.Attribute(name, _TYPES[given], required=False)
     return OpSchema.Attribute(name, helper.make_attribute(name, given))
-
-
-def require_absent(given: object, what: str) -> None:
-    """Raises FrontendError if there is an operand or attribute that the conversion has no meaning for."""
-    if given not in (None, 0, ""):
-        raise FrontendError(f"{what} is not supported")

@@ -12,11 +12,11 @@ from functools import cache
 import onnx
 from onnx import parser
 
+from sateen.frontends.core.inputs import MOST_ARGUMENTS
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.loading import text
 from sateen.frontends.onnx.microsoft.description import Description
 from sateen.frontends.onnx.microsoft.standard import as_standard
-from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 
 LEAST_OF_CONCAT = 5
 """The fewest inputs: scale and zero point of the result; data, scale and zero point of a part."""
