@@ -28,6 +28,7 @@ from sateen.graph_ir.ops import (
 OPSET, IR_VERSION = 17, 8
 
 NETWORKS: dict[str, Callable[[], Graph]] = {
+    "mobilenet": workloads.mobilenet,
     "resnet18": workloads.resnet,
     "resnet50": lambda: workloads.resnet(50),
     "squeezenet": workloads.squeezenet,

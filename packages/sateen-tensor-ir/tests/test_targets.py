@@ -47,6 +47,8 @@ RISCV64 = "llvm -mtriple=riscv64-linux-gnu"
         (f"{RISCV64} -mattr=+v,+zvl256b", 32, 32),
         (f"{RISCV64} -mcpu=spacemit-x60", 32, 32),
         (f"{RISCV64} -mcpu=sifive-x280", 64, 32),
+        ("wasm32", 16, 14),
+        ("llvm -mtriple=wasm32-unknown-unknown", 16, 14),
     ],
 )
 def test_vector_registers_are_those_of_the_processor(text, vector_bytes, registers):
