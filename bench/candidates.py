@@ -21,7 +21,7 @@ from page import table, write_part
 
 from sateen.graph_ir import Graph, workloads
 from sateen.graph_ir.ir import Problem
-from sateen.graph_ir.tune import MeasuringProcess, Records, Tuning, problems_of, tuning_of
+from sateen.graph_ir.tune import Records, SessionMeasurer, Tuning, problems_of, tuning_of
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
 
@@ -48,7 +48,7 @@ def sampled(count: int, target: Target) -> list[Problem]:
     return random.Random(0).sample(list(found), min(count, len(found)))
 
 
-def tuned(problem: Problem, target: Target, trials: int, process: MeasuringProcess, log: Path | None) -> Tuning:
+def tuned(problem: Problem, target: Target, trials: int, process: SessionMeasurer, log: Path | None) -> Tuning:
     """A problem, measured."""
     known = Records.read(log).of(target) if log is not None and log.exists() else {}
     tuning = tuning_of(problem, target, -(-trials * 4 // 5), known.get(problem, ()))
@@ -71,7 +71,7 @@ def compared(t: Tuning) -> tuple[float, float]:
         return 1.0, 0.0
     ratios = []
     for _ in range(COMPARISONS):
-        with MeasuringProcess(t.target) as process:
+        with SessionMeasurer(t.target) as process:
             ratios.append(process.measure(t.problem, t.fastest.method, t.estimate.method).ratio)
     return median(ratios), max(ratios) - min(ratios)
 
@@ -124,7 +124,7 @@ def main() -> None:
     rows, lines = [], []
     for name, text in TARGETS.items():
         target, ratios = Target.of(text), []
-        with MeasuringProcess(target) as process:
+        with SessionMeasurer(target) as process:
             for problem in problems:
                 tuning = tuned(problem, target, options.trials or TRIALS, process, options.log)
                 ratio, spread = compared(tuning)

@@ -173,6 +173,7 @@ def recorder(session: LocalSession, sent: list[bytes | memoryview]) -> Callable[
         ({"op": "load", "unused": [], "digest": 3, "threads": 0}, "load: expected another type as 'digest', found int"),
         ({"op": "info", "unused": [[]]}, r"info: expected numbers of unused arrays, found \[\[\]\]"),
         ({"op": "unload", "unused": [], "module": 999}, "expected what this session holds, found number 999"),
+        ({"op": "time_in_turns", "unused": [], "calls": [[1]], "repeat": 1, "min_seconds": 0}, "lists of arguments"),
         ({"op": "read", "unused": [], "array": True}, "read: expected another type as 'array', found bool"),
         ({"op": "empty", "unused": [], "dtype": "floot", "shape": []}, "expected an element type"),
         ({"op": "array", "unused": [], "arrays": [["float32", [1]]]}, "expected 4 bytes of arrays, found 0"),
@@ -204,7 +205,7 @@ def test_a_service_answers_until_its_client_is_gone(tmp_path: Path) -> None:
         SessionService(framing.JsonConnection(theirs), tmp_path, tmp_path, 60.0, 1000).serve()
         found = framing.receive(ours)
     assert found is not None
-    assert set(found[0]) == {"target", "processors", "memory_bytes", "versions"}
+    assert set(found[0]) == {"target", "machine", "processors", "memory_bytes", "versions"}
 
 
 def test_an_answer_that_is_too_large_is_told_and_the_session_goes_on(
@@ -237,3 +238,33 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         found = framing.receive(ours)
     assert found is not None
     assert found[0] == {"error": "SessionRefusedError", "message": "the session can't keep a file: its disk is full"}
+
+
+def test_functions_are_timed_in_turns_where_they_run(session: LocalSession, library: bytes) -> None:
+    module = session.load(library, threads=1)
+    given = [[session.array(ONES), session.array(n * ONES), session.empty((2, 4))] for n in range(3)]
+    facts = session.empty(2, "int64")
+    calls = [(module["add"], given), (module["host"], [[facts]])]
+    add, host = session.time_in_turns(calls, repeat=4, min_seconds=1e-4)
+    assert (len(add.samples), len(host.samples)) == (4, 4)
+    assert add.number > 2
+    np.testing.assert_array_equal([c.numpy()[0, 0] for _, _, c in given], [1, 2, 3])
+    with pytest.raises(ArgumentError, match="add: expected arrays of the session, found others"):
+        session.time_in_turns([(module["add"], [[ONES, ONES, ONES]])])  # type: ignore[list-item]
+    with pytest.raises(ArgumentError, match="expected a repeat of 1 or more"):
+        session.time_in_turns(calls, repeat=0)
+    with LocalSession() as other, pytest.raises(ArgumentError, match=r"expected a function of LocalSession"):
+        other.time_in_turns(calls)
+
+
+def test_an_array_is_copied_where_it_is(session: LocalSession) -> None:
+    a = session.array(ONES)
+    b = a.copy()
+    a.copy_from(2 * ONES)
+    np.testing.assert_array_equal(b.numpy(), ONES)
+
+
+@pytest.mark.usefixtures("runs_kept")
+def test_steps_are_timed_of_networks_that_write_the_clock(session: LocalSession) -> None:
+    with session.load_model(KEPT) as model, pytest.raises(ArgumentError, match="expected a network with timed steps"):
+        model.time_steps({"x": X, "total": TOTAL})

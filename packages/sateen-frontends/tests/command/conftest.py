@@ -117,3 +117,20 @@ def _save(
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
     return path
+
+
+@pytest.fixture
+def convolution(tmp_path):
+    """A convolution, twice."""
+    weight = np.random.default_rng(0).standard_normal((32, 32, 3, 3), np.float32)
+    nodes = [helper.make_node("Conv", [x, "w"], [y], y, pads=[1] * 4) for x, y in (("data", "first"), ("first", "out"))]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("data", TensorProto.FLOAT, (1, 32, 8, 8))],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    path = tmp_path / "convolution.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path

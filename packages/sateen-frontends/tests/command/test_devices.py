@@ -1,10 +1,14 @@
 """Networks on devices: `--device`, and `sateen rpc`."""
 
+import platform
 import threading
+from contextlib import ExitStack
 
 import pytest
 
+from sateen.graph_ir.tune import Records
 from sateen.rpc import Key, Registration, Server, SessionLimits, Tracker, add_key, read_key
+from sateen.runtime import Target
 
 
 @pytest.fixture
@@ -40,6 +44,32 @@ def test_a_tracker_finds_the_device(sateen, artifact, server, key_file):
         asked = sateen("rpc", "query", "{}:{}".format(*tracker.address), "--key-file", key_file)
         assert asked.out.splitlines()[1].startswith("pi    {}:{}".format(*server.address))
         registration.close()
+
+
+def test_methods_are_measured_on_all_devices_of_a_name(sateen, convolution, tmp_path, key_file):
+    key = read_key(key_file)
+    with ExitStack() as stack:
+        tracker = stack.enter_context(Tracker("127.0.0.1", 0, [key]))
+        threading.Thread(target=tracker.serve, daemon=True).start()
+        for name in ("a", "b"):
+            server = stack.enter_context(Server("127.0.0.1", 0, [key], tmp_path / name))
+            threading.Thread(target=server.serve, daemon=True).start()
+            stack.callback(Registration(server, "pi", tracker.address, key).close)
+        place = "tracker://{}:{}/pi".format(*tracker.address)
+        options = ("--trials", 2, "--device", place, "--key-file", key_file)
+        ran = sateen("tune", convolution, "-o", "log.jsonl", *options)
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith("convolution.onnx: 2 operators with a choice of methods, 1 different\n")
+    (problem,) = {record.problem for record in Records.read(tmp_path / "log.jsonl").records}
+    assert len(Records.read(tmp_path / "log.jsonl").of(Target.host())[problem]) == 2
+    assert all(r.machine.startswith(f"{platform.machine()}, ") for r in Records.read(tmp_path / "log.jsonl").records)
+
+
+def test_a_target_that_a_device_does_not_run_is_told_before_anything_is_measured(sateen, dense, server, key_file):
+    place = ("--device", "rpc://{}:{}".format(*server.address), "--key-file", key_file)
+    ran = sateen("tune", dense, "-o", "log.jsonl", "--target", "llvm -mtriple=armv7a-linux-gnueabihf", *place)
+    assert ran.status == 1
+    assert f"TargetError: {place[1]} has " in ran.err
 
 
 @pytest.mark.parametrize(

@@ -2,33 +2,13 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from sateen import runtime
-from sateen.graph_ir.tune import MeasuringProcess, Records, Timing
+from sateen.graph_ir.tune import Records, SessionMeasurer, Timing
 from sateen.runtime import ExecutionError, Target
 
 PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {pads=(1, 1, 1, 1)}"
-
-
-@pytest.fixture
-def convolution(tmp_path):
-    """A convolution, twice."""
-    weight = np.random.default_rng(0).standard_normal((32, 32, 3, 3), np.float32)
-    nodes = [helper.make_node("Conv", [x, "w"], [y], y, pads=[1] * 4) for x, y in (("data", "first"), ("first", "out"))]
-    graph = helper.make_graph(
-        nodes,
-        "net",
-        [helper.make_tensor_value_info("data", TensorProto.FLOAT, (1, 32, 8, 8))],
-        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(weight, "w")],
-    )
-    path = tmp_path / "convolution.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
-    return path
 
 
 @pytest.fixture
@@ -40,7 +20,7 @@ def measured(monkeypatch):
         asked.append(method)
         return Timing((1.0,) * 3, ((1.0 if against is None else 2.0),) * 3)
 
-    monkeypatch.setattr(MeasuringProcess, "measure", measure)
+    monkeypatch.setattr(SessionMeasurer, "measure", measure)
     return asked
 
 
@@ -97,7 +77,7 @@ def test_json_judges_the_estimate(sateen, convolution, measured):
 def test_an_interrupt_leaves_what_was_measured_and_tuning_goes_on_from_there(
     sateen, convolution, measured, monkeypatch, tmp_path
 ):
-    whole = MeasuringProcess.measure
+    whole = SessionMeasurer.measure
 
     def interrupted(self, problem, method, against):
         if len(measured) == 2:
@@ -105,7 +85,7 @@ def test_an_interrupt_leaves_what_was_measured_and_tuning_goes_on_from_there(
         return whole(self, problem, method, against)
 
     with monkeypatch.context() as patch:
-        patch.setattr(MeasuringProcess, "measure", interrupted)
+        patch.setattr(SessionMeasurer, "measure", interrupted)
         ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4)
     assert (ran.status, ran.err.strip()) == (130, "interrupted")
     assert [r.method for r in Records.read(tmp_path / "log.jsonl").records] == measured
@@ -115,7 +95,7 @@ def test_an_interrupt_leaves_what_was_measured_and_tuning_goes_on_from_there(
 
 
 def test_failures_are_told_on_stderr(sateen, convolution, measured, monkeypatch):
-    whole = MeasuringProcess.measure
+    whole = SessionMeasurer.measure
 
     def failing(self, problem, method, against):
         found = whole(self, problem, method, against)
@@ -123,7 +103,7 @@ def test_failures_are_told_on_stderr(sateen, convolution, measured, monkeypatch)
             raise ExecutionError(f"{method}: died")
         return found
 
-    monkeypatch.setattr(MeasuringProcess, "measure", failing)
+    monkeypatch.setattr(SessionMeasurer, "measure", failing)
     ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2)
     assert (ran.status, ran.err) == (0, f"failed: {PROBLEM}: {measured[1]}: died\n")
 

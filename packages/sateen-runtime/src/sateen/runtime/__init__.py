@@ -49,7 +49,7 @@ from sateen.runtime.signature import Metadata, Parameter, Signature
 from sateen.runtime.step_timing import time_steps
 from sateen.runtime.steps import Step
 from sateen.runtime.target import Target
-from sateen.runtime.timing import TimeResult, time_evaluator
+from sateen.runtime.timing import TimeResult, time_evaluator, time_in_turns
 from sateen.runtime.verified import VerifiedFiles
 from sateen.runtime.version import __version__
 
@@ -123,6 +123,7 @@ __all__ = [
     "read_artifact",
     "rocm",
     "time_evaluator",
+    "time_in_turns",
     "time_steps",
     "vulkan",
 ]

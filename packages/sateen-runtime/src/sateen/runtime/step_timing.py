@@ -25,6 +25,12 @@ def time_steps(model: Model, inputs: Mapping[str, Argument], samples: int = 20) 
 
     Raises ArgumentError for a model that was compiled without timed steps.
     """
+    times = steps_by_run(model, inputs, samples)
+    return tuple(TimeResult(tuple(column.tolist()), 1) for column in times.T)
+
+
+def steps_by_run(model: Model, inputs: Mapping[str, Argument], samples: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """As `time_steps`: seconds [run, step]."""
     if model.clock is None:
         raise ArgumentError(
             "expected a network with timed steps, found one without; compile it again with them: "
@@ -41,4 +47,5 @@ def time_steps(model: Model, inputs: Mapping[str, Argument], samples: int = 20) 
     seconds = perf_counter() - start
     ticks = np.stack(runs)
     scale = seconds / max(int(ticks[-1, -1] - ticks[0, 0]), 1)
-    return tuple(TimeResult(tuple(column.tolist()), 1) for column in (np.diff(ticks, axis=1) * scale).T)
+    seconds_by_run: np.ndarray[Any, np.dtype[np.float64]] = np.diff(ticks, axis=1) * scale
+    return seconds_by_run

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from math import ceil
+from time import perf_counter, thread_time
 
 from sateen.runtime.errors import ArgumentError
+
+_SHORTEST_CALL = 1e-7
+"""The least seconds that a call is taken for, however coarse the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,35 @@ def time_evaluator(
         number = int(number * min(max(growth, 1.5), 10.0)) + 1
         seconds = _sample(function, arguments, number)
     return TimeResult(tuple(_sample(function, arguments, number) / number for _ in range(repeat)), number)
+
+
+def time_in_turns(
+    functions: Sequence[Callable[[], object]], *, repeat: int = 10, min_seconds: float = 0.0
+) -> list[TimeResult]:
+    """Times functions against each other: `repeat` rounds with a sample of each, of at least `min_seconds`.
+
+    Seconds are the calling thread's time on a processor, which other work on the machine does not count for; functions
+    with threads of their own would seem too fast. Each is called once before, which is not counted. Raises
+    ArgumentError as `time_evaluator`.
+    """
+    if repeat < 1 or not 0 <= min_seconds < float("inf"):
+        raise ArgumentError(
+            f"expected a repeat of 1 or more and a finite min_seconds of 0 or more, found repeat={repeat}, "
+            f"min_seconds={min_seconds}"
+        )
+    numbers = []
+    for function in functions:
+        function()
+        numbers.append(max(ceil(min_seconds / max(_processor_seconds(function, 1), _SHORTEST_CALL)), 1))
+    rounds = [[_processor_seconds(f, n) / n for f, n in zip(functions, numbers, strict=True)] for _ in range(repeat)]
+    return [TimeResult(samples, n) for samples, n in zip(zip(*rounds, strict=True), numbers, strict=True)]
+
+
+def _processor_seconds(function: Callable[[], object], number: int) -> float:
+    start = thread_time()
+    for _ in range(number):
+        function()
+    return thread_time() - start
 
 
 def _sample(function: Callable[..., object], arguments: tuple[object, ...], number: int) -> float:

@@ -13,10 +13,11 @@ import click
 
 from sateen.frontends.command.arguments import FILE
 from sateen.frontends.command.compilation import Compilation
-from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
 from sateen.runtime import Session
 
+SECONDS = 600.0
+"""How long a request to a device may take."""
 MISSING = "expected sateen-rpc, which is not installed; extra rpc of sateen-frontends brings it"
 _PLACE = re.compile(
     r"(?P<kind>rpc|tracker|proxy)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?"
@@ -35,22 +36,32 @@ class DevicePlace:
     key_file: Path
     tls_ca: Path | None = None
 
-    def session(self) -> Session:
-        """A session there. Raises ArgumentError if sateen-rpc is missing, and the errors of a session."""
+    def session(self, seconds: float = SECONDS) -> Session:
+        """A session there, whose requests take at most `seconds`. Raises ArgumentError if sateen-rpc is missing, and
+        the errors of a session."""
         rpc = imported("sateen.rpc", MISSING)
         key = rpc.read_key(self.key_file)
-        options = {"seconds": SECONDS, "tls": rpc.trusting(self.tls_ca) if self.tls_ca else None}
-        with step(f"connecting to {self.text}"):
-            if self.kind == "tracker":
-                session: Session = rpc.tracked_session(self.host, self.port, key, self.name, **options)
-            else:
-                session = rpc.RemoteSession(self.host, self.port, key, device=self.name, **options)
-            return session
+        options = {"seconds": seconds, "tls": self._tls()}
+        if self.kind == "tracker":
+            session: Session = rpc.tracked_session(self.host, self.port, key, self.name, **options)
+        else:
+            session = rpc.RemoteSession(self.host, self.port, key, device=self.name, **options)
+        return session
+
+    def count(self) -> int:
+        """How many devices are there; one, at least."""
+        if self.kind != "tracker":
+            return 1
+        rpc = imported("sateen.rpc", MISSING)
+        told = rpc.query(self.host, self.port, rpc.read_key(self.key_file), tls=self._tls())
+        found = [device for device in told["devices"] if device["name"] == self.name]
+        return max(len(found), 1)
+
+    def _tls(self) -> Any:
+        return None if self.tls_ca is None else imported("sateen.rpc", MISSING).trusting(self.tls_ca)
 
 
 PLACES = "rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"
-SECONDS = 600.0
-"""How long a request to a device may take."""
 
 
 def compiled_for(session: Session, compilation: Compilation) -> Compilation:

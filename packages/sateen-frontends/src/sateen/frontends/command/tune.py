@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 
 import click
 
 from sateen.frontends.command.arguments import LOG_FILE, MODEL, json_option
+from sateen.frontends.command.artifacts import WORKERS
 from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.devices import DevicePlace, compiled_for, device_options
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.progress import step, steps
 from sateen.frontends.command.reading import read_graph, require_model, sources_of
 from sateen.graph_ir.compile import bind_parameters
-from sateen.graph_ir.tune import MeasuringProcess, Record, Records, Tuning, problems_of, tuning_of
+from sateen.graph_ir.tune import (
+    Record,
+    Records,
+    SessionMeasurer,
+    Tuning,
+    measure_all,
+    problems_of,
+    tuning_of,
+)
 from sateen.runtime import Target, TargetError
 from sateen.runtime.display import counted
+from sateen.tensor_ir.codegen import CompilerPool
 from sateen.tensor_ir.targets import with_features
 
 
@@ -40,12 +52,23 @@ from sateen.tensor_ir.targets import with_features
     metavar="SECONDS",
     help="Of a candidate, after which it counts as failed.",
 )
+@device_options
 @compilation_options
 @json_option
 def tune(
-    model: Path, log: Path, trials: int, sample: bool, timeout: float, compilation: Compilation, as_json: bool
+    model: Path,
+    log: Path,
+    trials: int,
+    sample: bool,
+    timeout: float,
+    device: DevicePlace | None,
+    compilation: Compilation,
+    as_json: bool,
 ) -> None:
-    """Measure methods for the operators of MODEL on this machine, and append what is found to LOG.jsonl.
+    """Measure methods for the operators of MODEL, here or on a device, and append what is found to LOG.jsonl.
+
+    On tracker://HOST:PORT/NAME all devices of that name measure, each a problem at a time and for nobody else. If one
+    is lost, another measures its candidate; one during which two were lost is put aside. Candidates are compiled here.
 
     `--records LOG.jsonl` of the other verbs uses it. What the log has already is not measured again, so that tuning may
     be interrupted at any time and go on later. The table tells what the estimate chooses, what was fastest, and the
@@ -55,7 +78,7 @@ def tune(
     if compilation.records is not None:
         raise click.UsageError("--records is for verbs that use them; this one writes to -o, and goes on from there")
     keep_sources("-o", [log], sources_of(model, compilation))
-    target = _target_here(compilation.target)
+    target = _target_here(compilation.target) if device is None else _target_there(compilation, device)
     known = Records.read(log).of(target) if log.exists() else {}
     with step(f"reading {model.name}"):
         problems = problems_of(bind_parameters(*read_graph(model, compilation)), target, compilation.numerics)
@@ -65,7 +88,7 @@ def tune(
     with writing(log):
         file = log.open("a", encoding="utf-8")
     with file:
-        for record in _measured(tunings, target, timeout):
+        for record in _measured(tunings, target, timeout, device):
             with writing(log):
                 file.write(f"{record}\n")
                 file.flush()
@@ -87,17 +110,30 @@ def _target_here(text: str) -> Target:
     return target
 
 
-def _measured(tunings: Sequence[Tuning], target: Target, timeout: float) -> Iterator[Record]:
+def _target_there(compilation: Compilation, device: DevicePlace) -> Target:
+    """The target. Raises TargetError if the device can't run its code."""
+    with device.session() as session:
+        there = Target.parse(session.info()["target"])
+        target = Target.of(compiled_for(session, compilation).target)
+    missing = there.missing_features(with_features(target))
+    if target.kind != there.kind or target.triple != there.triple or missing:
+        lacks = f", which lacks {', '.join(missing)}" if missing else ""
+        raise TargetError(f"{device.text} has {there.triple}{lacks}; it can't run code for {target}")
+    return target
+
+
+def _measured(
+    tunings: Sequence[Tuning], target: Target, timeout: float, device: DevicePlace | None
+) -> Iterator[Record]:
     """Measure all problems, and yield each record at once. Raises ExecutionError if a problem has none."""
-    done = 0
-    with MeasuringProcess(target, timeout) as process, steps(sum(len(t.remaining) for t in tunings)) as show:
-        for t in tunings:
+    open_session = None if device is None else partial(device.session, timeout)
+    count = 1 if device is None else device.count()
+    with CompilerPool(WORKERS) as compilers, steps(sum(len(t.remaining) for t in tunings)) as show:
+        measurers = [SessionMeasurer(target, open_session, compilers=compilers, seconds=timeout) for _ in range(count)]
+        for done, (t, record) in enumerate(measure_all(tunings, measurers), 1):
             show(str(t.problem), done)
-            for record in t.run(process):
-                done += 1
-                show(str(t.problem), done)
-                if record is not None:
-                    yield record
+            if record is not None:
+                yield record
 
 
 def _show(model: Path, tunings: Sequence[Tuning], counts: Sequence[int]) -> None:

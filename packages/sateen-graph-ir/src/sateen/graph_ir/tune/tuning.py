@@ -13,7 +13,7 @@ from sateen.graph_ir.ir import Graph, Node, Problem, subgraphs
 from sateen.graph_ir.passes import preparation, run_pipeline
 from sateen.graph_ir.tune.measuring import Measurer
 from sateen.graph_ir.tune.records import Record
-from sateen.runtime.errors import ExecutionError, SateenError
+from sateen.runtime.errors import ExecutionError, SateenError, SessionLostError, SessionRefusedError
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine
 from sateen.topi.methods import NUMERICS, Candidate, Method
@@ -79,21 +79,24 @@ class Tuning:
 
     @property
     def remaining(self) -> list[Candidate]:
-        """The candidates that are not measured yet."""
-        measured = {record.method for record in self.records}
+        """The candidates that are neither measured nor failed yet."""
+        measured = {record.method for record in self.records} | self.failures.keys()
         return [c for c in self.trials if c.method not in measured]
 
     def run(self, measurer: Measurer) -> Iterator[Record | None]:
         """Measure the remaining candidates, each in turns with the fastest so far; yields None for one that fails.
 
         The seconds of a record are the fastest one's times the ratio of both, so that records of a problem compare
-        even if the machine was slower at some times than at others. Raises ExecutionError if none can be measured.
+        even if the machine was slower at some times than at others. Raises ExecutionError if none can be measured,
+        SessionLostError or SessionRefusedError if the measurer has no device; then another may go on.
         """
         versions = {name: version(name) for name in PACKAGES}
         for candidate in self.remaining:
             fastest = self.fastest
             try:
                 found = measurer.measure(self.problem, candidate.method, None if fastest is None else fastest.method)
+            except (SessionLostError, SessionRefusedError):
+                raise
             except SateenError as error:
                 self.failures[candidate.method] = str(error)
                 yield None
@@ -101,7 +104,7 @@ class Tuning:
             seconds = median(found.seconds) if fastest is None else fastest.seconds * found.ratio
             record = Record(
                 str(self.target), self.problem, candidate.method, seconds, found.spread, candidate.cycles,
-                machine_text(self.target), versions,
+                machine_text(self.target, found.machine), versions,
             )  # fmt: skip
             self.records.append(record)
             yield record
@@ -134,8 +137,11 @@ def tuning_of(
     return Tuning(problem, target, possible[:first] + drawn, [r for r in known if r.method in methods])
 
 
-def machine_text(target: Target) -> str:
-    """The description of the machine that determines the estimates."""
+def machine_text(target: Target, machine: str = "") -> str:
+    """The description of the machine that determines the estimates. `machine` is the name that the system has for the
+    device that measured, by default for this machine."""
     m = Machine.of(target)
     caches = ", ".join(f"{size >> 10} KB" for size in (m.l1_bytes, m.l2_bytes, m.l3_bytes))
-    return f"{platform.machine()}, {m.vector_registers} registers of {m.vector_bytes} bytes, caches of {caches}"
+    return (
+        f"{machine or platform.machine()}, {m.vector_registers} registers of {m.vector_bytes} bytes, caches of {caches}"
+    )

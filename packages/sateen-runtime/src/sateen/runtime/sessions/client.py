@@ -15,11 +15,19 @@ from sateen.runtime.errors import ArgumentError, SessionRefusedError
 from sateen.runtime.framing import MOST_EXTENT, Header
 from sateen.runtime.module import Argument, library_content
 from sateen.runtime.ndarray import NDArray
-from sateen.runtime.sessions.held import MOST_FILE_BYTES, ConnectedArray, ConnectedFiles, ConnectedModule
+from sateen.runtime.sessions.held import (
+    MOST_FILE_BYTES,
+    Arguments,
+    ConnectedArray,
+    ConnectedFiles,
+    ConnectedFunction,
+    ConnectedModule,
+)
 from sateen.runtime.sessions.networks import ConnectedModel
-from sateen.runtime.sessions.protocol import Content
+from sateen.runtime.sessions.protocol import Content, SessionArray, SessionCall, SessionFunction
 from sateen.runtime.sessions.requests import Requests
 from sateen.runtime.signature import Signature
+from sateen.runtime.timing import TimeResult
 
 _MOST_LOADS = 4
 
@@ -66,6 +74,23 @@ class ConnectedSession(Requests):
             raise ArgumentError(f"expected extents of 0 to 2^62 - 1, found shape {extents!r:.80}")
         header = {"op": "empty", "dtype": str(kind), "shape": list(extents)}
         return ConnectedArray(self, self.request("an array", header)[0]["array"], kind, extents)
+
+    def time_in_turns(
+        self, calls: Sequence[SessionCall], *, repeat: int = 10, min_seconds: float = 0.0
+    ) -> list[TimeResult]:
+        described = [self._described(function, arguments) for function, arguments in calls]
+        header = {"op": "time_in_turns", "calls": described, "repeat": repeat, "min_seconds": min_seconds}
+        times, _ = self.request("time", header)
+        return [TimeResult(tuple(samples), number) for samples, number in times["times"]]
+
+    def _described(self, function: SessionFunction, arguments: Sequence[Sequence[SessionArray]]) -> list[Any]:
+        """A function of this session and arrays of it, by their numbers."""
+        if not isinstance(function, ConnectedFunction) or function.session is not self:
+            raise ArgumentError(f"expected a function of {self}, found {function}")
+        taken = [Arguments.of(self, function.signature, given) for given in arguments]
+        if any(given.payload for given in taken):
+            raise ArgumentError(f"{function.signature.name}: expected arrays of the session, found others")
+        return [function.module, function.signature.name, [given.described for given in taken]]
 
     def log(self) -> str:
         return bytes(self.request("the log", {"op": "log"}, most_bytes=MOST_FILE_BYTES)[1]).decode("utf-8", "replace")

@@ -46,6 +46,10 @@ class ConnectedArray:
         header = {"op": "write", "array": self.number, "arrays": framing.describe([value])}
         self.session.request("an array", header, [framing.raw(value)])
 
+    def copy(self) -> ConnectedArray:
+        header, _ = self.session.request("an array", {"op": "copy", "array": self.number})
+        return ConnectedArray(self.session, header["array"], self.dtype, self.shape)
+
     def __repr__(self) -> str:
         return f"ConnectedArray({self.dtype}[{', '.join(map(str, self.shape))}])"
 
@@ -97,11 +101,10 @@ class ConnectedFunction:
 
     def __init__(self, session: Requests, module: int, signature: Signature) -> None:
         self.signature = signature
-        self._session = session
-        self._module = module
+        self.session, self.module = session, module
 
     def __call__(self, *arguments: SessionArgument) -> None:
-        given = Arguments.of(self._session, self.signature, arguments)
+        given = Arguments.of(self.session, self.signature, arguments)
         outputs = given.outputs(self.signature)
         _, payload = self._request("call", given, {}, sum(output.nbytes for output in outputs))
         for array, result in zip(outputs, framing.rebuild(framing.describe(outputs), payload), strict=True):
@@ -111,15 +114,15 @@ class ConnectedFunction:
         self, *arguments: SessionArgument, number: int = 1, repeat: int = 10, min_seconds: float = 0.0
     ) -> TimeResult:
         options = {"number": number, "repeat": repeat, "min_seconds": min_seconds}
-        header, _ = self._request("time", Arguments.of(self._session, self.signature, arguments), options)
+        header, _ = self._request("time", Arguments.of(self.session, self.signature, arguments), options)
         return TimeResult(tuple(header["samples"]), header["number"])
 
     def __repr__(self) -> str:
         return f"ConnectedFunction({self.signature.summary})"
 
     def _request(self, op: str, given: Arguments, more: Header, most_bytes: int = 0) -> tuple[Header, memoryview]:
-        header = {"op": op, "module": self._module, "function": self.signature.name, "arrays": given.described, **more}
-        return self._session.request(self.signature.name, header, given.payload, most_bytes)
+        header = {"op": op, "module": self.module, "function": self.signature.name, "arrays": given.described, **more}
+        return self.session.request(self.signature.name, header, given.payload, most_bytes)
 
 
 class ConnectedModule:

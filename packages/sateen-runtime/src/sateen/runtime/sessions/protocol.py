@@ -44,6 +44,9 @@ class SessionArray(Protocol):
     def copy_from(self, values: Argument) -> None:
         """Overwrites the array. Raises ArgumentError for another element type or shape."""
 
+    def copy(self) -> SessionArray:
+        """Another array there, with the same elements."""
+
 
 SessionArgument = Argument | SessionArray
 """An array that is sent, or one that is there already."""
@@ -64,6 +67,10 @@ class SessionFunction(Protocol):
         """Times the function where it runs, as `time_evaluator` does; the transfer is not counted and outputs stay
         there.
         """
+
+
+SessionCall = tuple[SessionFunction, Sequence[Sequence[SessionArray]]]
+"""A function, and the arguments of its calls, which are taken one after the other and then again."""
 
 
 class SessionModule(Protocol):
@@ -111,6 +118,9 @@ class SessionModel(Protocol):
     ) -> TimeResult:
         """Times runs where they happen, as `time_evaluator` does."""
 
+    def time_steps(self, inputs: Mapping[str, SessionArgument], samples: int = 20) -> tuple[TimeResult, ...]:
+        """The time of each of `artifact.steps` where they run, as the function `time_steps` does."""
+
     def close(self) -> None:
         """Frees the network in the session."""
 
@@ -134,8 +144,8 @@ class Session(Protocol):
     def files(self) -> SessionFiles: ...
 
     def info(self) -> Mapping[str, Any]:
-        """What is there: `target`, the text of its processor; `processors`, how many may be used; `memory_bytes`;
-        `versions` by distribution."""
+        """What is there: `target`, the text of its processor; `machine`, the system's name of it; `processors`, how
+        many may be used; `memory_bytes`; `versions` by distribution."""
 
     def load(self, library: Content, *, threads: int = 0) -> SessionModule:
         """Loads a shared library; its functions use at most `threads` threads, 0 for all."""
@@ -148,6 +158,12 @@ class Session(Protocol):
 
     def empty(self, shape: int | Sequence[int], dtype: DType | str = "float32") -> SessionArray:
         """A new array there, with undefined elements."""
+
+    def time_in_turns(
+        self, calls: Sequence[SessionCall], *, repeat: int = 10, min_seconds: float = 0.0
+    ) -> list[TimeResult]:
+        """Times functions of libraries that were loaded with one thread against each other, as the function
+        `time_in_turns` does."""
 
     def log(self) -> str:
         """The end of what the session's process has written to its standard output and standard error."""

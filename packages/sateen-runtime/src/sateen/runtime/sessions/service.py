@@ -10,11 +10,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import platform
 import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,11 @@ from sateen.runtime.files import read_regular, replacing
 from sateen.runtime.framing import Header
 from sateen.runtime.model import Model, load
 from sateen.runtime.module import CompiledFunction, Module, load_module
-from sateen.runtime.ndarray import NDArray, empty
+from sateen.runtime.ndarray import NDArray, array, empty
 from sateen.runtime.sessions.protocol import Connection
+from sateen.runtime.step_timing import steps_by_run
 from sateen.runtime.target import Target
-from sateen.runtime.timing import time_evaluator
+from sateen.runtime.timing import time_evaluator, time_in_turns
 
 GRACE_SECONDS = 5.0
 """Seconds after the limit at which the process ends itself, if nobody else has ended it."""
@@ -83,12 +85,15 @@ class SessionService:
             "get": ({"name": str}, self._get),
             "remove": ({"name": str}, self._remove),
             "names": ({}, self._names),
+            "copy": ({"array": int}, self._copy),
+            "time_in_turns": ({"calls": list, "repeat": int, "min_seconds": (int, float)}, self._time_in_turns),
         }
         self._deliveries: Mapping[str, tuple[_Schema, Callable[..., Answer]]] = {
             "store": ({"digest": str}, self._keep),
             "call": ({"module": int, "function": str, "arrays": list}, self._call),
             "time": ({"module": int, "function": str, "arrays": list, **_TIMED}, self._time),
             "run": ({"model": int, "arrays": list, "kept": list}, self._run),
+            "time_steps": ({"model": int, "arrays": list, "samples": int}, self._time_steps),
             "time_model": ({"model": int, "arrays": list, **_TIMED}, self._time_model),
             "array": ({"arrays": list}, self._array),
             "write": ({"array": int, "arrays": list}, self._write),
@@ -149,6 +154,7 @@ class SessionService:
         if not self._described:  # versions are read from files
             self._described = {
                 "target": str(Target.host()),
+                "machine": platform.machine(),
                 "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
                 "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
                 "versions": {name: found for name in _DISTRIBUTIONS if (found := _version(name))},
@@ -204,6 +210,31 @@ class SessionService:
         result = time_evaluator(self._function(module, function).bind(*self._given(arrays, payload)), **options)
         return {"samples": list(result.samples), "number": result.number}, ()
 
+    def _time_in_turns(self, calls: list[Any], repeat: int, min_seconds: float) -> Answer:
+        times = time_in_turns(list(map(self._cycling, calls)), repeat=repeat, min_seconds=min_seconds)
+        return {"times": [[list(t.samples), t.number] for t in times]}, ()
+
+    def _cycling(self, call: Any) -> Callable[[], None]:
+        """A call that takes the given arguments in turn."""
+        match call:
+            case [int() as module, str() as name, [_, *_] as given] if all(isinstance(a, list) for a in given):
+                pass
+            case _:
+                raise ArgumentError(f"expected a module, a function and lists of arguments, found {call!r:.80}")
+        function = self._function(module, name)
+        arguments = ([self._arrays[self._known(number, self._arrays)] for number in taken] for taken in given)
+        bound = cycle([function.bind(*arrays) for arrays in arguments])
+
+        def run() -> None:
+            next(bound)()
+
+        return run
+
+    def _time_steps(self, payload: memoryview, model: int, arrays: list[Any], samples: int) -> Answer:
+        network = self._models[self._known(model, self._models)]
+        seconds = steps_by_run(network, self._inputs(network, arrays, payload), samples)
+        return {"shape": list(seconds.shape)}, [framing.raw(array(seconds))]
+
     def _load_model(self, digest: str, threads: int) -> Answer:
         if self._content(digest) is None:
             return _MISSING
@@ -250,6 +281,12 @@ class SessionService:
 
     def _empty(self, dtype: str, shape: list[Any]) -> Answer:
         return {"array": self._held(empty(tuple(shape), dtype))}, ()
+
+    def _copy(self, array: int) -> Answer:
+        held = self._arrays[self._known(array, self._arrays)]
+        copied = empty(held.shape, held.dtype)
+        copied.numpy()[...] = held.numpy()
+        return {"array": self._held(copied)}, ()
 
     def _read(self, array: int) -> Answer:
         return {}, [framing.raw(self._arrays[self._known(array, self._arrays)])]

@@ -6,13 +6,14 @@ from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETE
 from sateen.tensor_ir.codegen.object_cache import ObjectCache, cache_key
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, compile_functions, machine_of
 from sateen.tensor_ir.codegen.signature import signature_of
-from sateen.tensor_ir.codegen.workers import CompilerPool, receive_message, send_message
+from sateen.tensor_ir.codegen.workers import CompilerPool, Compilers, receive_message, send_message
 
 __all__ = [
     "PARAMETERS_TEXT",
     "PARAMETER_SYMBOLS",
     "TARGET_KINDS",
     "CompilerPool",
+    "Compilers",
     "ObjectCache",
     "ObjectCode",
     "cache_key",

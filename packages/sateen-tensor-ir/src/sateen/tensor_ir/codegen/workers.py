@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Protocol, Self
 
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.isolation import isolated
@@ -108,6 +108,16 @@ class _Worker:
         code = self.process.wait()
         self.process.stdout.close()
         return code
+
+
+class Compilers(Protocol):
+    """Who makes object code of functions, somewhere else."""
+
+    def submit(
+        self, function: Function, target: Target | str = "llvm", *, internal: bool = False
+    ) -> Future[ObjectCode]:
+        """A future of a function's object code. Its result raises CodegenError if the function can't be compiled, or
+        who compiles it dies on it."""
 
 
 class CompilerPool:

@@ -1,0 +1,146 @@
+"""Candidates in sessions: what is measured, and what becomes of sessions and candidates that end badly."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sateen.graph_ir.ir import Problem
+from sateen.graph_ir.ops import Conv
+from sateen.graph_ir.tune import SessionMeasurer, session_measurer
+from sateen.graph_ir.tune.problem_bench import ProblemData
+from sateen.runtime import (
+    ArgumentError,
+    ExecutionError,
+    LocalSession,
+    Session,
+    SessionCrashedError,
+    SessionLostError,
+    SessionRefusedError,
+    Target,
+)
+from sateen.tensor_ir.codegen import CompilerPool
+from sateen.topi.computations.convolution import Direct, Winograd
+from sateen.topi.types import TensorType
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="local sessions need setrlimit of POSIX")
+HERE = Target.host()
+SHAPES = (1, 32, 8, 8), (32, 32, 3, 3), (32,)
+PROBLEM = Problem(Conv((1, 1), (1, 1, 1, 1), (1, 1)), tuple(TensorType.of("float32", s) for s in SHAPES))
+METHOD = Direct(1, 4, 1)
+
+
+class Ending(LocalSession):
+    """A session in which something happens whenever a candidate is timed."""
+
+    def __init__(self, happens: Callable[[LocalSession], None]) -> None:
+        self._happens = happens
+        super().__init__()
+
+    def time_in_turns(self, *arguments: Any, **options: Any) -> Any:
+        self._happens(self)
+        return super().time_in_turns(*arguments, **options)
+
+
+def measurer(*happens: Callable[[LocalSession], None]) -> SessionMeasurer:
+    """One that gets these sessions, one after the other."""
+    given: Iterator[Session] = (Ending(happening) for happening in happens)
+    return SessionMeasurer(HERE, lambda: next(given))
+
+
+def nothing(_session: LocalSession) -> None:
+    """Nothing happens."""
+
+
+def lose(session: LocalSession) -> None:
+    raise SessionLostError(f"{session.info()['machine']} lost its power")
+
+
+def kill(session: LocalSession) -> None:
+    os.kill(session._child.number, signal.SIGKILL)
+
+
+def test_candidates_are_compiled_by_others_and_timed_in_turns() -> None:
+    with CompilerPool(1) as compilers, SessionMeasurer(HERE, compilers=compilers) as opened:
+        alone = opened.measure(PROBLEM, METHOD, None)
+        assert alone.ratio == 1.0
+        turns = opened.measure(PROBLEM, Direct(1, 8, 1), METHOD)
+    assert len(turns.seconds) == len(turns.against) in {3, 7}
+    assert min(turns.seconds + turns.against) > 0
+    assert turns.machine == os.uname().machine
+
+
+def test_a_candidate_that_can_not_be_computed_is_an_error_of_its_own() -> None:
+    with SessionMeasurer(HERE) as opened:
+        with pytest.raises(ExecutionError, match=r"winograd\(tile=9, rows=1, columns=1, vectors=1\): KeyError"):
+            opened.measure(PROBLEM, Winograd(9, 1, 1, 1), None)
+        assert opened.measure(PROBLEM, METHOD, None).ratio == 1.0
+
+
+def test_a_candidate_that_computes_something_else_is_refused() -> None:
+    data = ProblemData(PROBLEM)
+    data.expected, data.terms = np.ones((1, 32, 8, 8), np.float32), np.ones((1, 32, 8, 8), np.float32)
+    data.require_right(np.ones((1, 32, 8, 8), np.float32))
+    with pytest.raises(ExecutionError, match=r"expected the result of the default within 0\.0001 of its largest"):
+        data.require_right(np.full((1, 32, 8, 8), 1.001, np.float32))
+
+
+def test_a_candidate_that_crashes_ends_its_session_and_the_next_one_gets_another() -> None:
+    with measurer(kill, nothing) as opened:
+        crashed = r"direct\(rows=1, columns=4, vectors=1\): time: the session's process died of SIGKILL"
+        with pytest.raises(SessionCrashedError, match=crashed):
+            opened.measure(PROBLEM, METHOD, None)
+        assert opened.measure(PROBLEM, METHOD, None).ratio == 1.0
+
+
+def test_a_candidate_whose_device_is_lost_is_measured_elsewhere() -> None:
+    with measurer(lose, nothing) as opened:
+        assert opened.measure(PROBLEM, METHOD, None).ratio == 1.0
+
+
+def test_a_candidate_that_costs_two_devices_is_put_aside_with_both_stories() -> None:
+    with measurer(lose, lose, nothing) as opened:
+        lost = r"put aside, since 2 devices were lost: \S+ lost its power; \S+ lost its power"
+        with pytest.raises(ExecutionError, match=lost):
+            opened.measure(PROBLEM, METHOD, None)
+        assert opened.measure(PROBLEM, Direct(1, 8, 1), None).ratio == 1.0
+
+
+def test_devices_that_come_back_are_waited_for() -> None:
+    refusals = [SessionLostError("no tracker"), SessionRefusedError("in use")]
+
+    def come_back() -> Session:
+        if refusals:
+            raise refusals.pop()
+        return LocalSession()
+
+    with SessionMeasurer(HERE, come_back) as opened:
+        assert opened.measure(PROBLEM, METHOD, None).ratio == 1.0
+    assert not refusals
+
+
+def test_devices_that_stay_away_end_the_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_measurer, "PATIENCE", 0.0)
+
+    def stay_away() -> Session:
+        raise SessionLostError("no tracker")
+
+    with SessionMeasurer(HERE, stay_away) as opened, pytest.raises(SessionLostError, match="no tracker"):
+        opened.measure(PROBLEM, METHOD, None)
+
+
+def test_a_closed_measurer_measures_nothing() -> None:
+    opened = SessionMeasurer(HERE)
+    opened.close()
+    with pytest.raises(SessionLostError, match="a measurer that is open"):
+        opened.measure(PROBLEM, METHOD, None)
+
+
+def test_a_limit_must_be_positive() -> None:
+    with pytest.raises(ArgumentError, match="expected a positive limit of seconds, found 0"):
+        SessionMeasurer(HERE, seconds=0)
