@@ -26,7 +26,7 @@ from workload_files import unseen_files
 from sateen import runtime
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.comparison import TOLERANCE
-from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.frontends.command.turns import OURS, Contender, ContenderHere, measure_in_turns
 from sateen.frontends.onnx.double import outputs_in_double
 from sateen.frontends.onnx.engines import write_for_peers
 from sateen.frontends.onnx.peers import PEERS
@@ -97,7 +97,7 @@ class Network:
     def _run(self, readable: Path, threads: int, samples: int) -> Run:
         with ExitStack() as stack:
             contenders = [
-                stack.enter_context(Contender(e, self.artifact if e == OURS else readable, threads, self.inputs))
+                stack.enter_context(ContenderHere(e, self.artifact if e == OURS else readable, threads, self.inputs))
                 for e in ENGINES
             ]
             measure_in_turns(contenders, samples)

@@ -1,9 +1,12 @@
 """Networks on devices: `--device`, and `sateen rpc`."""
 
+import json
 import platform
 import threading
 from contextlib import ExitStack
 
+import numpy as np
+import onnx
 import pytest
 
 from sateen.graph_ir.tune import Records
@@ -70,6 +73,50 @@ def test_a_target_that_a_device_does_not_run_is_told_before_anything_is_measured
     ran = sateen("tune", dense, "-o", "log.jsonl", "--target", "llvm -mtriple=armv7a-linux-gnueabihf", *place)
     assert ran.status == 1
     assert f"TargetError: {place[1]} has " in ran.err
+
+
+def test_a_network_is_measured_and_verified_there(sateen, dense, artifact, server, key_file):
+    place = ("--device", "rpc://{}:{}".format(*server.address), "--key-file", key_file)
+    measured = sateen("bench", artifact, "--against", artifact, "--samples", 3, *place)
+    assert measured.status == 0, measured.err
+    assert measured.out.count(artifact.name) >= 2
+    judged = sateen("verify", dense, *place)
+    assert judged.status == 0, judged.err
+    assert "right" in judged.out.splitlines()[-1]
+    profiled = json.loads(sateen("profile", dense, "--samples", 3, "--json", *place).out)
+    here = json.loads(sateen("profile", dense, "--samples", 3, "--json").out)
+    assert [s["kernel"] for s in profiled["steps"]] != []
+    assert {s["kernel"] for s in profiled["steps"]} == {s["kernel"] for s in here["steps"]}
+    assert profiled["peak_gflops"] > 0
+
+
+def test_wrong_numbers_of_a_device_are_found(sateen, dense, server, key_file, tmp_path):
+    place = ("--device", "rpc://{}:{}".format(*server.address), "--key-file", key_file)
+    ran = sateen("run", dense, "--random", 0, "--output", "out.npz", *place)
+    assert ran.status == 0, ran.err
+    with np.load(tmp_path / "out.npz") as outputs:
+        recorded = {f"out/{name}": outputs[name] + 1 for name in outputs.files}
+    (parameter,) = [line.split()[0] for line in ran.out.splitlines()[1:2]]
+    assert f"out/{parameter}" in recorded
+    np.savez(tmp_path / "recorded.npz", **recorded, **inputs_of(dense))
+    judged = sateen("verify", dense, "--against", "recorded", "--inputs", "recorded.npz", *place)
+    assert judged.status == 1, judged.err
+    assert "wrong" in judged.out
+
+
+def inputs_of(model):
+    """Ones for each input of an ONNX model."""
+    graph = onnx.load(model).graph
+    return {
+        f"in/{i.name}": np.ones([d.dim_value for d in i.type.tensor_type.shape.dim], np.float32) for i in graph.input
+    }
+
+
+def test_peers_stay_here(sateen, dense, server, key_file):
+    place = ("--device", "rpc://{}:{}".format(*server.address), "--key-file", key_file)
+    ran = sateen("bench", dense, "--against", "onnxruntime", *place)
+    assert ran.status == 2
+    assert "onnxruntime run here; on a device, --against takes artifacts" in ran.err
 
 
 @pytest.mark.parametrize(

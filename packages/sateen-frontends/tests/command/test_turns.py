@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends.command import contender
 from sateen.frontends.command.contender import LONGEST_REST, REST, rest
-from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.frontends.command.turns import OURS, ContenderHere, measure_in_turns
 from sateen.frontends.onnx.engines import write_for_peers
 from sateen.frontends.onnx.peers import PEERS
 from sateen.runtime import ArgumentError
@@ -74,7 +74,7 @@ def _installed(name: str) -> str:
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_gives_our_outputs_in_our_order(name, model, compiled, inputs):
     _installed(name)
-    with Contender(OURS, compiled, 1, inputs) as ours, Contender(name, model, 1, inputs) as peer:
+    with ContenderHere(OURS, compiled, 1, inputs) as ours, ContenderHere(name, model, 1, inputs) as peer:
         assert peer.refusal == ""
         assert [y.shape[-1] for y in ours.outputs] == [6, 5]
         assert peer.difference(ours.outputs) < 1e-5
@@ -84,14 +84,14 @@ def test_a_peer_gives_our_outputs_in_our_order(name, model, compiled, inputs):
 def test_a_peer_refuses_what_is_no_model(name, tmp_path, inputs):
     _installed(name)
     (tmp_path / "text.onnx").write_text("no model")
-    with Contender(name, tmp_path / "text.onnx", 1, inputs) as peer:
+    with ContenderHere(name, tmp_path / "text.onnx", 1, inputs) as peer:
         assert "text.onnx" in peer.refusal
         assert peer.difference([np.zeros(1, np.float32)]) == float("inf")
 
 
 def test_contenders_take_turns_and_tell_their_memory(compiled, inputs):
     rounds = []
-    with Contender(OURS, compiled, 1, inputs) as first, Contender(OURS, compiled, 2, inputs) as second:
+    with ContenderHere(OURS, compiled, 1, inputs) as first, ContenderHere(OURS, compiled, 2, inputs) as second:
         measure_in_turns([first, second], 3, lambda: rounds.append((first.time.samples, second.time.samples)))
         assert [(len(a), len(b)) for a, b in rounds] == [(0, 0), (1, 1), (2, 2)]
         assert all(seconds > 0 for c in (first, second) for seconds in c.time.samples)
@@ -100,7 +100,7 @@ def test_contenders_take_turns_and_tell_their_memory(compiled, inputs):
 
 
 def test_a_process_that_ends_is_a_refusal_and_the_others_go_on(compiled, inputs):
-    with Contender(OURS, compiled, 1, inputs) as killed, Contender(OURS, compiled, 1, inputs) as other:
+    with ContenderHere(OURS, compiled, 1, inputs) as killed, ContenderHere(OURS, compiled, 1, inputs) as other:
         killed._process.kill()
         measure_in_turns([killed, other], 2)
         assert killed.refusal == f"its process ended with status {-signal.SIGKILL}"
@@ -108,7 +108,7 @@ def test_a_process_that_ends_is_a_refusal_and_the_others_go_on(compiled, inputs)
 
 
 def test_outputs_of_another_shape_with_as_many_elements_are_compared_in_order(compiled, inputs):
-    with Contender(OURS, compiled, 1, inputs) as ours:
+    with ContenderHere(OURS, compiled, 1, inputs) as ours:
         flat = [y.reshape(-1) for y in ours.outputs]
         assert ours.difference(flat) == 0
         assert ours.difference(flat[:1]) == float("inf")
@@ -116,7 +116,7 @@ def test_outputs_of_another_shape_with_as_many_elements_are_compared_in_order(co
 
 
 def test_outputs_may_differ_by_what_their_element_type_may(compiled, inputs):
-    with Contender(OURS, compiled, 1, inputs) as ours:
+    with ContenderHere(OURS, compiled, 1, inputs) as ours:
         assert ours.is_right(ours.outputs)
         assert not ours.is_right(ours.outputs[:1])
         nearly = [y * np.float32(1 + 2e-3) for y in ours.outputs]

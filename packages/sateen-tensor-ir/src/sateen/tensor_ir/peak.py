@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
-from sateen.runtime import CompiledFunction, NDArray, array, empty, time_evaluator
+from sateen.runtime import Session, Target, TimeResult, array, empty, time_evaluator
 from sateen.tensor_ir.compile import build_functions
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
@@ -15,21 +18,28 @@ from sateen.tensor_ir.targets import Machine
 
 
 class PeakMeter:
-    """Measures the peak of float32 multiply-adds on one core of this machine: chains of them in registers only."""
+    """Measures the peak of float32 multiply-adds on one core, by chains of them in registers only: on this machine, or
+    where a session runs."""
 
+    _time: Callable[..., TimeResult]
     CHAINS = 12
     ROUNDS = 200_000
 
-    def __init__(self) -> None:
-        lanes = Machine.of("llvm").lanes()
+    def __init__(self, session: Session | None = None) -> None:
+        target = Target.host() if session is None else Target.parse(session.info()["target"])
+        lanes = Machine.of(target).lanes()
         self._flops = 2 * lanes * self.CHAINS * self.ROUNDS
-        self._function: CompiledFunction = build_functions([_chains(lanes, self.CHAINS, self.ROUNDS)])["fma_chains"]
-        self._data: list[NDArray] = [array(np.full(lanes, 0.5, np.float32)), empty((lanes * self.CHAINS,), "float32")]
+        built = build_functions([_chains(lanes, self.CHAINS, self.ROUNDS)], target)
+        factor, size = np.full(lanes, 0.5, np.float32), lanes * self.CHAINS
+        if session is None:
+            self._time = partial(time_evaluator, built["fma_chains"], array(factor), empty(size))
+        else:
+            function = session.load(built.library(), threads=1)["fma_chains"]
+            self._time = partial(function.time, session.array(factor), session.empty(size))
 
     def sample(self) -> float:
         """One measurement, in GFLOP/s."""
-        result = time_evaluator(self._function, *self._data, number=1, repeat=1)
-        return self._flops / result.samples[0] / 1e9
+        return self._flops / self._time(number=1, repeat=1).samples[0] / 1e9
 
 
 def _chains(lanes: int, chains: int, rounds: int) -> Function:

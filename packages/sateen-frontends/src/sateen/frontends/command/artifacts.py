@@ -83,12 +83,10 @@ def load_model(
     compilation: Compilation,
     threads: int,
     change: Callable[[Graph], Graph] = lambda graph: graph,
-    *,
-    timed: bool = False,
 ) -> Model:
     """The network in a file, an artifact or a model, which is compiled as by `compile_model`, ready to run here."""
     if not is_artifact(path):
-        return load_artifact(compile_model(path, compilation, change, timed=timed), threads=threads)
+        return load_artifact(compile_model(path, compilation, change), threads=threads)
     _require_default(path, compilation)
     return load_artifact(path, threads=threads, verified=verified_files())
 
@@ -99,13 +97,15 @@ def load_model_there(
     threads: int,
     session: Session,
     change: Callable[[Graph], Graph] = lambda graph: graph,
+    *,
+    timed: bool = False,
 ) -> SessionModel:
     """As `load_model`, in a session; a model is compiled for the processor there if no target is given."""
     if is_artifact(path):
         _require_default(path, compilation)
         artifact = read_artifact(path, verified=verified_files())
     else:
-        artifact = compile_model(path, compiled_for(session, compilation), change)
+        artifact = compile_model(path, compiled_for(session, compilation), change, timed=timed)
     with step(f"sending {path.name}"):
         return session.load_model(artifact, threads=threads)
 

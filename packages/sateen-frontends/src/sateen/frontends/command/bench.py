@@ -12,17 +12,18 @@ import click
 
 from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.artifacts import load_model
+from sateen.frontends.command.artifacts import load_model, load_model_there
 from sateen.frontends.command.bindings import constants_of
 from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.devices import DevicePlace, device_options, opened
 from sateen.frontends.command.files import is_artifact
 from sateen.frontends.command.output import decimal, finite, say, show_json, show_table
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph, require_model
-from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.frontends.command.turns import OURS, Contender, ContenderHere, ContenderThere, measure_in_turns
 from sateen.frontends.readers import PEERS, reader_of
 from sateen.graph_ir.ir import Array
-from sateen.runtime import ArgumentError, Artifact, TimeResult, read_artifact
+from sateen.runtime import ArgumentError, Artifact, Session, TimeResult, read_artifact
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.tensor_ir import PeakMeter
 
@@ -51,6 +52,7 @@ def opponents(text: str) -> tuple[str, ...]:
     help=f"Who else runs it: {', '.join(PEERS)} a MODEL, another artifact either.",
 )
 @click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Measurements of each.")
+@device_options
 @compilation_options
 @json_option
 def bench(
@@ -58,19 +60,23 @@ def bench(
     threads: int,
     against: tuple[tuple[str, ...], ...],
     samples: int,
+    device: DevicePlace | None,
     compilation: Compilation,
     as_json: bool,
 ) -> None:
     """Measure a network on random inputs: the median of samples taken in turns, and how far half of them spread.
 
-    Each engine has a process of its own, and waits while another runs. GFLOP/s count what convolutions, matrix products
-    and recurrent layers of a MODEL take by definition. The peak is that of float32 multiply-adds in registers, measured
-    on one core in the same turns, times the threads. Memory is what engine and network add to a process of Python.
-    Where two differ by less than their times spread, it says so: the run does not tell which is faster.
+    It runs here, or on a device beside other artifacts. Here each engine has a process of its own, and waits while
+    another runs. GFLOP/s count what convolutions, matrix products and recurrent layers of a MODEL take by
+    definition. The peak is that of float32 multiply-adds in registers, measured on one core in the same turns,
+    times the threads. Memory is what engine and network add to a process of Python. Where two differ by less than
+    their times spread, it says so: the run does not tell which is faster.
     """
     names = list(dict.fromkeys(name for given in against for name in given))
     peers = [name for name in names if name in PEERS]
     if peers:
+        if device is not None:
+            raise click.UsageError(f"{' and '.join(peers)} run here; on a device, --against takes artifacts")
         require_model(model)
         if compilation.is_cut:
             raise click.UsageError(f"{' and '.join(peers)} run whole networks; leave out --from and --to")
@@ -78,33 +84,44 @@ def bench(
     if missing and len(missing) == len(names):
         raise ArgumentError("; ".join(f"{name} is left out: {reason}" for name, reason in missing.items()))
     names = [name for name in names if name not in missing]
-    with load_model(model, compilation, threads) as network:
-        artifact = network.artifact  # an artifact for another machine is refused by its own name
-    for name in names:
-        if name not in peers:
-            _require_same_inputs(name, artifact)
-    ours = str(model) if is_artifact(model) or any(name not in peers for name in names) else OURS
-    inputs = random_inputs(artifact.inputs, 0)
     peaks: list[float] = []
     with ExitStack() as stack:
+        session = None if device is None else stack.enter_context(opened(device))
+        artifact = _artifact(model, compilation, threads, session)
+        for name in names:
+            if name not in peers:
+                _require_same_inputs(name, artifact)
+        ours = str(model) if is_artifact(model) or any(name not in peers for name in names) else OURS
+        inputs = random_inputs(artifact.inputs, 0)
         folder = Path(stack.enter_context(TemporaryDirectory()))
         compiled = folder / "network.sateen"
         artifact.save(compiled)
         files = {ours: compiled, **{name: Path(name) for name in names if name not in peers}}
         files |= _files_for([name for name in names if name in peers], model, compilation, inputs, folder)
-        contenders = []
+        contenders: list[Contender] = []
         for name in (ours, *names):
             with step(f"loading {model.name} in {name}"):
-                contender = Contender(name, files[name], threads, inputs)
+                given = name, files[name], threads, inputs
+                contender = ContenderHere(*given) if session is None else ContenderThere(*given, session)
             contenders.append(stack.enter_context(contender))
         if contenders[0].refusal:
             raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
         with step(f"measuring {model.name}"):
-            meter = PeakMeter()
+            meter = PeakMeter(session)
             measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
+        cores = allowed_processors() if session is None else session.info()["processors"]
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
-    peak = median(peaks) * min(threads, allowed_processors())
+    peak = median(peaks) * min(threads, cores)
     _show(model, threads, contenders, missing, count, peak, as_json)
+
+
+def _artifact(model: Path, compilation: Compilation, threads: int, session: Session | None) -> Artifact:
+    """The network of a file, which runs where it will be measured; one for another machine is refused by its name."""
+    if session is None:
+        with load_model(model, compilation, threads) as here:
+            return here.artifact
+    with load_model_there(model, compilation, threads, session) as there:
+        return there.artifact
 
 
 def _missing(model: Path, names: Sequence[str]) -> dict[str, str]:

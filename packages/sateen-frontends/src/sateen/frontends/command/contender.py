@@ -11,13 +11,12 @@ from time import monotonic, process_time, sleep
 import numpy as np
 
 from sateen import runtime
+from sateen.frontends.command.turns import SHORTEST_SAMPLE
 from sateen.frontends.core.peers import Call
 from sateen.frontends.readers import PEERS
 from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError, NDArray, framing, time_evaluator
 
-SHORTEST_SAMPLE = 0.01
-"""The least seconds of a sample; shorter calls are repeated within it."""
 REST = 0.05
 """The seconds in which a process at rest uses no more than a tenth of a core."""
 LONGEST_REST = 2.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import click
 
 from sateen.frontends.command.arguments import FILE
 from sateen.frontends.command.compilation import Compilation
+from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
-from sateen.runtime import Session
+from sateen.runtime import LocalSession, Session
 
 SECONDS = 600.0
 """How long a request to a device may take."""
@@ -62,6 +64,18 @@ class DevicePlace:
 
 
 PLACES = "rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"
+
+
+@contextmanager
+def opened(device: DevicePlace | None) -> Iterator[Session]:
+    """A session of the device, by default of a child process of this machine."""
+    with ExitStack() as stack:
+        if device is None:
+            yield stack.enter_context(LocalSession(seconds=SECONDS))
+        else:
+            with step(f"connecting to {device.text}"):
+                session = stack.enter_context(device.session())
+            yield session
 
 
 def compiled_for(session: Session, compilation: Compilation) -> Compilation:

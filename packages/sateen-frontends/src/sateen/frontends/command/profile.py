@@ -8,13 +8,14 @@ from statistics import median
 
 import click
 
-from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
+from sateen.frontends.command.arguments import MODEL, MOST_THREADS, json_option
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.artifacts import load_model
+from sateen.frontends.command.artifacts import load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.devices import DevicePlace, device_options, opened
 from sateen.frontends.command.output import decimal, say, show_json, show_table
 from sateen.frontends.command.progress import step
-from sateen.runtime import Step, TimeResult, time_steps
+from sateen.runtime import Step, TimeResult
 from sateen.runtime.display import counted
 from sateen.tensor_ir import PeakMeter
 
@@ -52,20 +53,31 @@ class TimedStep:
     show_default=True,
     help="Longest step first, or as the network runs them.",
 )
+@device_options
 @compilation_options
 @json_option
-def profile(model: Path, threads: int, samples: int, order: str, compilation: Compilation, as_json: bool) -> None:
-    """Measure every step of a network, a kernel that computes one or more nodes of the model, on random inputs.
+def profile(
+    model: Path,
+    threads: int,
+    samples: int,
+    order: str,
+    device: DevicePlace | None,
+    compilation: Compilation,
+    as_json: bool,
+) -> None:
+    """Measure every step of a network, a kernel that computes one or more nodes of the model, on random inputs, here or
+    on a device.
 
     OUT.sateen must be compiled with --timed. GFLOP/s count what a step takes by definition, so that Winograd's and
     Strassen's may pass the peak, as may convolutions that skip padding, which counts; GB/s count inputs and outputs
     once each, for steps that memory limits.
     """
-    loaded = load_model(model, compilation, threads, timed=True)
-    with step(f"measuring {model.name}"):
-        times = time_steps(loaded, random_inputs(loaded.inputs, 0), samples)
-        meter = PeakMeter()
-        peak = median(meter.sample() for _ in range(samples)) * min(threads, allowed_processors())
+    with opened(device) as session:
+        loaded = load_model_there(model, compilation, threads, session, timed=True)
+        with step(f"measuring {model.name}"):
+            times = loaded.time_steps(random_inputs(loaded.inputs, 0), samples)
+            meter = PeakMeter(session)
+            peak = median(meter.sample() for _ in range(samples)) * min(threads, session.info()["processors"])
     total = sum(t.median for t in times)
     steps = [
         TimedStep(i, s, t, t.median / total if total else 0.0)

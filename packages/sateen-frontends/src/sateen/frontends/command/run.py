@@ -32,12 +32,11 @@ from sateen.frontends.command.arrays import (
 )
 from sateen.frontends.command.artifacts import load_model, load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
-from sateen.frontends.command.devices import DevicePlace, device_options
+from sateen.frontends.command.devices import DevicePlace, device_options, opened
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.labels import Ranked, are_labels, largest, predicted, read_labels, require_labels
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.pictures import Recipe, read_picture
-from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import sources_of
 from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime import ArgumentError, Model, Parameter, SessionModel
@@ -119,8 +118,7 @@ def run(
         if device is None:
             loaded = load_model(model, compilation, threads, change=checked)
         else:
-            with step(f"connecting to {device.text}"):
-                session = stack.enter_context(device.session())
+            session = stack.enter_context(opened(device))
             loaded = load_model_there(model, compilation, threads, session, checked)
         if names is not None:
             require_labels(names, loaded.outputs[0].shape)

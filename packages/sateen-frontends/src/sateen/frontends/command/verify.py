@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from sateen.frontends.command.arrays import named_inputs, open_arrays, random_in
 from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.comparison import Comparison, Tolerance
 from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.devices import DevicePlace, compiled_for, device_options, opened
 from sateen.frontends.command.files import MODEL_OR_ARTIFACT, is_artifact
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.verification import Verification, compare_outputs, run_artifact
 from sateen.frontends.judges import DEFINITIONS, NAMES, default_judge
 from sateen.graph_ir.ir import Array
-from sateen.runtime import ArgumentError, Artifact
+from sateen.runtime import ArgumentError, Artifact, Session
 from sateen.runtime.display import counted
 from sateen.runtime.errors import printable
 
@@ -50,6 +52,7 @@ from sateen.runtime.errors import printable
     help="How far integers may be apart; those of a quantised network by 1 where a sum is in the middle of two.",
 )
 @threads_option
+@device_options
 @compilation_options
 @json_option
 def verify(
@@ -60,43 +63,39 @@ def verify(
     tolerance: float | None,
     steps: int,
     threads: int,
+    device: DevicePlace | None,
     compilation: Compilation,
     as_json: bool,
 ) -> int:
-    """Compare what MODEL computes here with a judge: max|y-r| / max|r|, over all and over each row or tile.
+    """Compare what MODEL computes, here or on a device, with a judge.
 
-    NaN and infinity must be equal, and integers but for --steps. Random inputs are tried again with a token or pixel a
-    thousand times as large. Where a float32 output differs by no more than 0.1, float64 decides whether we or the
-    judge is inexact. Where an output is wrong, every layer is compared and the first wrong one named; the exit status
-    is 1.
-    OUT.sateen can be compared with recorded outputs, without float64, which needs the MODEL.
+    A difference is max|y-r| / max|r|, over all and over each row or tile. NaN and infinity must be equal, and
+    integers but for --steps. Random inputs are tried again with a token or pixel a thousand times as large. Where a
+    float32 output differs by no more than 0.1, float64 decides whether we or the judge is inexact. Where an output
+    is wrong, every layer is compared and the first wrong one named; the exit status is 1. OUT.sateen can be
+    compared with recorded outputs, without float64, which needs the MODEL.
     """
     found: list[Comparison] = []
     allowed = Tolerance(tolerance, steps)
-    if against == "recorded":
-        judge = against
-        if inputs is None or layers:
-            raise click.UsageError("--against recorded needs --inputs FILE.npz, and has no layers")
-        outputs = _compare_recorded(model, compilation, inputs, threads, allowed)
-    else:
-        if is_artifact(model):
-            raise click.UsageError(
-                f"{model} is compiled already; give the model that it was compiled from, or outputs to compare with by "
-                "--against recorded --inputs FILE.npz"
-            )
-        judge = against or default_judge(model, MODEL_OR_ARTIFACT)
-        if compilation.inputs and judge != DEFINITIONS:
-            raise click.UsageError(
-                f"{judge} runs a network from its inputs; --from needs --against {DEFINITIONS} or recorded"
-            )
-        artifact = open_artifact(model, compilation)
-        outputs = []
-        for kind, given in _inputs_of(artifact, inputs).items():
-            verification = Verification(model, compilation, judge, given, threads, allowed)
-            compared = verification.compare_outputs(artifact)
-            outputs += [replace(c, inputs=kind) for c in compared]
-            if not found and (layers or not _all_right(compared)):
-                found = [replace(c, inputs=kind) for c in verification.compare_layers()]
+    judge = _judge_of(model, compilation, against)
+    if judge == "recorded" and (inputs is None or layers):
+        raise click.UsageError("--against recorded needs --inputs FILE.npz, and has no layers")
+    with ExitStack() as stack:
+        session = None if device is None else stack.enter_context(opened(device))
+        if session is not None and not is_artifact(model):
+            compilation = compiled_for(session, compilation)
+        if judge == "recorded":
+            assert inputs is not None
+            outputs = _compare_recorded(model, compilation, inputs, threads, allowed, session)
+        else:
+            artifact = open_artifact(model, compilation)
+            outputs = []
+            for kind, given in _inputs_of(artifact, inputs).items():
+                verification = Verification(model, compilation, judge, given, threads, allowed, session)
+                compared = verification.compare_outputs(artifact)
+                outputs += [replace(c, inputs=kind) for c in compared]
+                if not found and (layers or not _all_right(compared)):
+                    found = [replace(c, inputs=kind) for c in verification.compare_layers()]
     if as_json:
         show_json(
             {
@@ -111,6 +110,23 @@ def verify(
     return 0 if _all_right([*outputs, *found]) else 1
 
 
+def _judge_of(model: Path, compilation: Compilation, against: str | None) -> str:
+    """Who judges a model. Raises UsageError for an artifact, and for a judge that can't run it as the options say."""
+    if against == "recorded":
+        return against
+    if is_artifact(model):
+        raise click.UsageError(
+            f"{model} is compiled already; give the model that it was compiled from, or outputs to compare with by "
+            "--against recorded --inputs FILE.npz"
+        )
+    judge = against or default_judge(model, MODEL_OR_ARTIFACT)
+    if compilation.inputs and judge != DEFINITIONS:
+        raise click.UsageError(
+            f"{judge} runs a network from its inputs; --from needs --against {DEFINITIONS} or recorded"
+        )
+    return judge
+
+
 def _inputs_of(artifact: Artifact, file: Path | None) -> dict[str, dict[str, Array]]:
     """The inputs of the network, by kind: the arrays of a file, or random ones without and with outliers."""
     if file is not None:
@@ -121,7 +137,7 @@ def _inputs_of(artifact: Artifact, file: Path | None) -> dict[str, dict[str, Arr
 
 
 def _compare_recorded(
-    model: Path, compilation: Compilation, file: Path, threads: int, tolerance: Tolerance
+    model: Path, compilation: Compilation, file: Path, threads: int, tolerance: Tolerance, session: Session | None
 ) -> list[Comparison]:
     artifact = open_artifact(model, compilation)
     with open_arrays(file) as content:
@@ -130,8 +146,9 @@ def _compare_recorded(
             expected = ", ".join(f"out/{p.name}" for p in artifact.outputs)
             raise ArgumentError(f"{file}: expected an array {expected}, found {', '.join(content.keys) or 'none'}")
     if is_artifact(model):  # which holds no model for float64 to decide by
-        return compare_outputs(str(file), run_artifact(artifact, inputs, threads), recorded, tolerance)
-    return Verification(model, compilation, str(file), inputs, threads, tolerance).compare_outputs(artifact, recorded)
+        return compare_outputs(str(file), run_artifact(artifact, inputs, threads, session), recorded, tolerance)
+    verification = Verification(model, compilation, str(file), inputs, threads, tolerance, session)
+    return verification.compare_outputs(artifact, recorded)
 
 
 def _all_right(comparisons: Sequence[Comparison]) -> bool:

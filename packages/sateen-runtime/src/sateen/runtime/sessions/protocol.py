@@ -124,6 +124,12 @@ class SessionModel(Protocol):
     def close(self) -> None:
         """Frees the network in the session."""
 
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
 
 class SessionFiles(Protocol):
     """The scratch folder of a session: files by plain names, which go when it ends."""
