@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import LinkError
-from sateen.runtime.target import Target
 from sateen.tensor_ir import build, te
-from sateen.tensor_ir.codegen.llvm.half import half_text
 from sateen.tensor_ir.codegen.llvm.machine_code import compile_text, target_machine
 from sateen.tensor_ir.link import link, link_with_lld
 from sateen.tensor_ir.link.wasm import STACK_BYTES, link_module
@@ -205,12 +203,11 @@ def test_a_kernel_runs_in_node(tmp_path: Path, features: str) -> None:
     np.testing.assert_allclose(found, np.exp(values), rtol=1e-6)
 
 
-def test_float16_is_converted_by_functions_of_ours(tmp_path: Path) -> None:
+def test_float16_is_converted_without_functions(tmp_path: Path) -> None:
     a = te.placeholder((64,), name="A")
     b = te.compute((64,), lambda i: a[i].astype("float16").astype("float32"), name="B")
     code = build(te.create_schedule(b), [a, b], target=f"llvm -mtriple={TRIPLE}", name="f").object_code
-    half = half_text(Target.parse(f"llvm -mtriple={TRIPLE}"))
-    module = link([code, compile_object(HOST), compile_object(half)], TRIPLE, ["f"])
+    module = link([code, compile_object(HOST)], TRIPLE, ["f"])
     values = np.geomspace(1e-8, 60000, 64, dtype=np.float32) * np.tile(np.float32([1, -1]), 32)
     status, found = node(RUN, module, tmp_path, values.tolist())  # type: ignore[misc]
     assert status == 0

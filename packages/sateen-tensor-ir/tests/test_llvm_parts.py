@@ -40,7 +40,7 @@ I, J = Var("i", INDEX), Var("j", INDEX)
 
 @pytest.fixture
 def writer():
-    return FunctionWriter(ModuleState(architecture_named(TRIPLE), TRIPLE, frozenset()), "f")
+    return FunctionWriter(ModuleState(architecture_named(TRIPLE), TRIPLE, frozenset({"f16c"})), "f")
 
 
 @pytest.fixture

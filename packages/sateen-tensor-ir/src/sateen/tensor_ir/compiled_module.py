@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.declarations import c_header
 from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, companion_text, once
-from sateen.tensor_ir.codegen.llvm.half import half_symbols, half_text
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, generate, parsed
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.host import host_text
@@ -212,6 +210,4 @@ def _place(path: str | Path, what: str) -> Path:
 def process_pool() -> LoadedObject:
     """The thread pool for code compiled into this process. It is never unloaded, since its threads may be running."""
     host = Target.host()
-    oldest = replace(host, cpu="", features=())  # whose code runs in this process as well
-    symbols = ["sateen_default_host", *half_symbols(oldest)]
-    return LoadedObject(compile_for(host_text(host.triple) + half_text(oldest), host), symbols)
+    return LoadedObject(compile_for(host_text(host.triple), host), ["sateen_default_host"])

@@ -76,7 +76,7 @@ class Architecture:
     """Whether a multiply-add broadcasts an element of a vector register. Such a register holds several terms, so that
     each position of a tile takes one."""
     half_feature: str = ""
-    """The feature without which LLVM calls our functions to convert float16; '' if it never does."""
+    """The feature without which there are no instructions to convert float16; '' if there always are."""
     attributes: str = ""
     """The attributes that LLVM reads at each function."""
     register_tile_bytes: int = 384

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sateen.runtime.dtype import DType, TypeCode
+from sateen.tensor_ir.codegen.llvm.half import HalfConversions
 from sateen.tensor_ir.codegen.llvm.values import (
     LlvmValue,
     intrinsic_suffix,
@@ -21,6 +22,7 @@ class Conversions:
 
     def __init__(self, writer: FunctionWriter) -> None:
         self.writer = writer
+        self.half = None if writer.module.converts_half else HalfConversions(writer)
 
     def widen(self, raw: LlvmValue, dtype: DType) -> LlvmValue:
         """From the type in memory to the type in registers."""
@@ -32,7 +34,7 @@ class Conversions:
             shifted = self.writer.emit(f"shl {wide.typed}, {like(wide, 16).text}", "i32", raw.lanes)
             return self._convert("bitcast", shifted, "float")
         if dtype.is_float and dtype.bits == 16:
-            return self._convert("fpext", raw, "float")
+            return self._convert("fpext", raw, "float") if self.half is None else self.half.widen(raw)
         return raw
 
     def narrow(self, value: LlvmValue, dtype: DType) -> LlvmValue:
@@ -51,7 +53,7 @@ class Conversions:
             high = self.writer.emit(f"lshr {chosen.typed}, {like(chosen, 16).text}", "i32", value.lanes)
             return self._convert("trunc", high, "i16")
         if dtype.is_float and dtype.bits == 16:
-            return self._convert("fptrunc", value, "half")
+            return self._convert("fptrunc", value, "half") if self.half is None else self.half.narrow(value)
         return value
 
     def cast(self, value: LlvmValue, source: DType, target: DType) -> LlvmValue:

@@ -14,7 +14,6 @@ from sateen.tensor_ir.codegen.llvm.checks import public_function
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Nothing
 from sateen.tensor_ir.codegen.llvm.frame import Frame
-from sateen.tensor_ir.codegen.llvm.half import half_text
 from sateen.tensor_ir.codegen.llvm.long_integers import long_integers_text
 from sateen.tensor_ir.codegen.llvm.module_state import CodeReport, ModuleState
 from sateen.tensor_ir.codegen.llvm.statements import Statements
@@ -86,7 +85,6 @@ def companion_text(triple: str, metadata: Metadata) -> str:
     return "\n".join(
         [
             host_text(triple),
-            half_text(target),
             long_integers_text(target),
             _string("sateen_metadata", metadata.to_json()),
             *strings,

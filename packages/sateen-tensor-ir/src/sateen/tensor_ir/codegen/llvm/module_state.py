@@ -35,6 +35,12 @@ class ModuleState:
         self._texts: dict[str, str] = {}
         self.report = CodeReport()
 
+    @property
+    def converts_half(self) -> bool:
+        """Whether the processor has instructions that convert float16."""
+        needed = self.architecture.half_feature
+        return not needed or needed in self.features
+
     def constant(self, buffer: Buffer) -> str:
         """The name of the constant that holds the buffer's data."""
         return self.constants.setdefault(buffer, f"@constant.{len(self.constants)}")
