@@ -139,6 +139,24 @@ def test_compressed_weights_are_what_they_stand_for(coreml):
     assert coreml.results(model, {"x": np.zeros(5)})["y"].tolist() == [1.0, -1.0, 0.5, 4.0, 4.0]
 
 
+def test_weights_that_are_compressed_once_are_expanded_once(coreml):
+    """However many operations expand them: a small file of many such is a small network."""
+    table = coreml.operation("const", [coreml.tensor("table", FLOAT, 1, 2, 1)])
+    table.attributes["val"].CopyFrom(coreml.value(np.float32([[[2], [3]]])))
+    indices = coreml.operation("const", [coreml.tensor("indices", UINT8, 5000)])
+    indices.attributes["val"].CopyFrom(coreml.value(np.arange(5000, dtype=np.uint8) % 2, UINT8))
+    looked_up = [
+        coreml.operation("constexpr_lut_to_dense", [coreml.tensor(name, FLOAT, 5000)], lut="table", indices="indices")
+        for name in ("w", "v")
+    ]
+    product = coreml.operation("mul", [coreml.tensor("z", FLOAT, 5000)], x="x", y="w")
+    added = coreml.operation("add", [coreml.tensor("y", FLOAT, 5000)], x="z", y="v")
+    model = coreml.program([table, indices, *looked_up, product, added], [coreml.tensor("x", FLOAT, 5000)], ["y"])
+    graph, params = from_coreml(model.SerializeToString())
+    assert [data.tolist() for data in params.values()] == [[2.0, 3.0] * 2500]
+    assert [node.inputs[1] for node in graph.nodes[:2]] == list(graph.parameters) * 2
+
+
 def test_all_gaps_are_reported_with_remedies(coreml):
     operations = [
         coreml.operation("non_zero", [coreml.tensor("a", INT, -1, 1)], x="x"),

@@ -10,6 +10,7 @@ from sateen.frontends.core.bodies import Subgraph
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Results
 from sateen.frontends.core.inputs import Declaration
+from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
@@ -36,6 +37,8 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
 _MAIN = "main"
+Expanded = dict[tuple[object, ...], tuple[Sequence[Operand | None], Results]]
+"""Results by the operation and the identity of its operands, which are kept alive."""
 
 
 def steps_of_program(program: Message, description: Message, file: CoremlFile) -> Steps:
@@ -80,12 +83,14 @@ def _is_state(given: Message) -> bool:
 @dataclass(slots=True)
 class _Reading:
     """The constants so far: texts and lists of them by name, and steps for those that are written where they are
-    used. `states` are the names of what each state holds now, its own at first."""
+    used. `states` are the names of what each state holds now, its own at first. `expanded` are the data of compressed
+    constants, once for all operations that expand the same ones."""
 
     storage: Storage
     texts: dict[str, str] = field(default_factory=dict)
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
+    expanded: Expanded = field(default_factory=dict)
     depth: int = 0
     names: set[str] = field(default_factory=set)
 
@@ -190,9 +195,13 @@ class _Reading:
         if kind in CONTROL_FLOW:
             yield self._control_step(operation, slots, inputs)
             return
+        if kind in COMPRESSION:
+            expansion = partial(_expansion_of, kind, slots, texts, self.expanded)
+            yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), expansion)
+            return
         dtypes = [None if (type_ := _type_of(output)) is None else type_.dtype for output in operation.outputs]
         conversion = partial(_conversion_of, kind, slots, texts, dtypes)
-        custom = None if kind in CONVERTERS or kind in COMPRESSION else custom_of(kind, slots, texts, dtypes)
+        custom = None if kind in CONVERTERS else custom_of(kind, slots, texts, dtypes)
         yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), conversion, custom=custom)
 
     def _state_steps(self, operation: Message, given: Mapping[str, str]) -> Iterator[Step]:
@@ -286,11 +295,23 @@ def _type_of(output: Message) -> TensorType | None:
 
 def _conversion_of(kind: str, slots: Slots, texts: Mapping[str, str], dtypes: Sequence[DType | None]) -> Conversion:
     """The conversion of an operation. Raises UnsupportedError for kinds that can't be compiled."""
-    converter = CONVERTERS.get(kind) or COMPRESSION.get(kind)
+    converter = CONVERTERS.get(kind)
     if converter is None:
         raise refusal_of(kind)
 
     def convert(call: Call) -> Results:
         return converted(OperationNode(call, slots, texts, dtypes), converter)
+
+    return convert
+
+
+def _expansion_of(kind: str, slots: Slots, texts: Mapping[str, str], expanded: Expanded) -> Conversion:
+    """The conversion of compressed data: the same data for the same operands."""
+
+    def convert(call: Call) -> Results:
+        key = (kind, *slots.items(), *texts.items(), *map(id, call.inputs))
+        if key not in expanded:
+            expanded[key] = (call.inputs, converted(OperationNode(call, slots, texts, ()), COMPRESSION[kind]))
+        return expanded[key][1]
 
     return convert

@@ -145,20 +145,19 @@ def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[i
 
 def _max_pool(node: OnnxNode) -> Operand | tuple[Operand, ...]:
     """The second output holds positions, as if all of the data were one row."""
+    windows = _pool_windows(node)
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return node.result(MaxPool(*windows), node.value(0))
+    column_major = node.knows("storage_order") and node.flag("storage_order")
+    return node.results(MaxPoolIndices(*windows, column_major), node.value(0), count=2)
+
+
+def _pool_windows(node: OnnxNode) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
+    """The kernel, strides, pads, dilations and ceil_mode of a pool, as operators of the graph take them."""
     window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)
-    op = MaxPool(
-        kernel=window.kernel,
-        strides=_strides(node, window, pads),
-        pads=pads,
-        dilations=window.dilations,
-        ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
-    )
-    if len(node.outputs) < 2 or not node.outputs[1]:
-        return node.result(op, node.value(0))
-    column_major = node.knows("storage_order") and node.flag("storage_order")
-    both = MaxPoolIndices(op.kernel, op.strides, op.pads, op.dilations, op.ceil_mode, column_major)
-    return node.results(both, node.value(0), count=2)
+    ceil_mode = node.flag("ceil_mode") and _auto_pad(node) == "NOTSET"
+    return window.kernel, _strides(node, window, pads), pads, window.dilations, ceil_mode
 
 
 def _lp_pool(node: OnnxNode) -> Operand:
@@ -226,16 +225,7 @@ def _global_lp_pool(node: OnnxNode) -> Operand:
 
 def _average_pool(node: OnnxNode) -> Operand:
     """Padding counts if count_include_pad says so, as of opset 7."""
-    window = _window(node, node.integers("kernel_shape"))
-    pads = _pads(node, window)
-    op = AveragePool(
-        kernel=window.kernel,
-        strides=_strides(node, window, pads),
-        pads=pads,
-        dilations=window.dilations,
-        ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
-        count_include_pad=node.flag("count_include_pad"),
-    )
+    op = AveragePool(*_pool_windows(node), count_include_pad=node.flag("count_include_pad"))
     return node.result(op, node.value(0))
 
 
