@@ -103,6 +103,12 @@ def test_wrong_names_and_types_are_refused(session: Session) -> None:
         model.run({"x": X, "totl": TOTAL})
     with pytest.raises(ArgumentError, match=r"input total: .* is missing; found x"):
         model.run({"x": X})
+    with pytest.raises(
+        ArgumentError, match=r"run: expected a mapping from the names of inputs to arrays.*found ndarray"
+    ):
+        model.run(X)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"run: expected a mapping from the names of outputs to arrays.*found list"):
+        model.run({"x": X, "total": TOTAL}, out=[X])  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"expected outputs y: .*; found 'z'"):
         model.run({"x": X, "total": TOTAL}, out={"z": TOTAL})
     with pytest.raises(ArgumentError, match=r"argument 0 \(x\): expected 2 in dimension 0"):

@@ -14,10 +14,11 @@ from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.content import whole
 from sateen.runtime.device import Device, cpu
 from sateen.runtime.diagnosis import wrong_argument
-from sateen.runtime.display import did_you_mean, html_table, size
+from sateen.runtime.display import html_table, size
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.fork_safe import ForkSafeLock
 from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
+from sateen.runtime.named_arrays import require_mapping, unknown, wrong_inputs
 from sateen.runtime.ndarray import ALIGNMENT, NDArray, allocator, array, compact, empty
 from sateen.runtime.outputs import Outputs
 from sateen.runtime.signature import Parameter, Signature
@@ -80,15 +81,15 @@ class Model:
         input that is missing, unknown or of another type, shape or device, and for a closed model.
         """
         given = self._given if inputs is None else inputs
-        _require_mapping(given, "inputs", self.artifact.inputs)
+        require_mapping(given, "inputs", self.artifact.inputs)
         if given.keys() != self._input_names:
-            raise self._wrong_names(given)
+            raise wrong_inputs(given, self.inputs)
         taken = self._compact(given) if copy else [given[n] for n in self._inputs]
         if out is not None:
-            _require_mapping(out, "outputs", self.outputs)
+            require_mapping(out, "outputs", self.outputs)
             for name in out:
                 if name not in self._outputs:
-                    raise _unknown("outputs", name, self.outputs)
+                    raise unknown("outputs", name, self.outputs)
             results = Outputs({n: NDArray.of(out[n]) if n in out else make() for n, make in self._outputs.items()})
             self._check_shared(dict(zip(self._inputs, taken, strict=True)), out, results)
         else:
@@ -109,7 +110,7 @@ class Model:
         Raises ArgumentError for an unknown name.
         """
         if name not in self._input_names:
-            raise _unknown("inputs", name, self.inputs)
+            raise unknown("inputs", name, self.inputs)
         self._given[name] = value
 
     def get_output(self, index: int | str) -> NDArray:
@@ -176,14 +177,6 @@ class Model:
                         f"memory of {other}"
                     )
 
-    def _wrong_names(self, given: Mapping[str, object]) -> ArgumentError:
-        for name in given:
-            if name not in self._input_names:
-                return _unknown("inputs", name, self.inputs)
-        missing = next(p for p in self.inputs if p.name not in given)
-        others = f"found {', '.join(given)}" if given else "found no inputs"
-        return ArgumentError(f"input {missing} is missing; {others}")
-
 
 def load(
     source: Artifact | bytes | str | os.PathLike[str],
@@ -241,27 +234,9 @@ def _forms(signature: Signature) -> list[tuple[object, ...]]:
     return [(p.dtype, p.shape, p.strides, p.alignment, p.device, p.is_output) for p in signature.parameters]
 
 
-def _require_mapping(given: object, what: str, parameters: tuple[Parameter, ...]) -> None:
-    """Raises ArgumentError unless arrays are given by name."""
-    if not isinstance(given, (dict, Mapping)):  # a dict needs no look at the abstract class
-        raise ArgumentError(
-            f"run: expected a mapping from the names of {what} to arrays, for {_list(parameters)}; "
-            f"found {type(given).__name__}"
-        )
-
-
-def _unknown(what: str, name: object, parameters: tuple[Parameter, ...]) -> ArgumentError:
-    close = did_you_mean(str(name), [p.name for p in parameters])
-    return ArgumentError(f"expected {what} {_list(parameters)}; found {name!r}{close}")
-
-
 def _overlap(a: NDArray, b: NDArray) -> bool:
     return a.data < b.data + b.nbytes and b.data < a.data + a.nbytes
 
 
 def _shape(p: Parameter) -> tuple[int, ...]:
     return tuple(extent for extent in p.shape if isinstance(extent, int))
-
-
-def _list(parameters: tuple[Parameter, ...]) -> str:
-    return ", ".join(map(str, parameters)) or "none"

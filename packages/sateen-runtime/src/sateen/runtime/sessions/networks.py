@@ -8,8 +8,8 @@ from typing import Self
 
 from sateen.runtime import framing
 from sateen.runtime.artifact import Artifact
-from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import ArgumentError
+from sateen.runtime.named_arrays import require_mapping, unknown, wrong_inputs
 from sateen.runtime.ndarray import NDArray, empty
 from sateen.runtime.outputs import Outputs
 from sateen.runtime.sessions.held import MOST_FILE_BYTES, Arguments, ConnectedArray, argument_of
@@ -46,12 +46,15 @@ class ConnectedModel:
         """The outputs by name: arrays of this process, new ones or those in `out`. An output for which `out` has an
         array of the session stays there, and is not among the results.
 
-        Raises ArgumentError for an input that is missing, unknown or does not fit, and the errors of the session.
+        Raises ArgumentError for arguments that are no mapping, for an input that is missing, unknown or does not fit,
+        and the errors of the session.
         """
-        given, places = self._inputs(inputs), dict(out or {})
+        places = {} if out is None else out
+        require_mapping(places, "outputs", self.outputs)
+        given = self._inputs(inputs)
         for name in places:
             if name not in {p.name for p in self.outputs}:
-                raise _unknown("outputs", name, self.outputs)
+                raise unknown("outputs", name, self.outputs)
         stay = {name: place for name, place in places.items() if isinstance(place, ConnectedArray)}
         here = {name: array for name, place in places.items() if isinstance(array := argument_of(place), NDArray)}
         fetched = [p for p in self.outputs if p.name not in stay]
@@ -69,7 +72,7 @@ class ConnectedModel:
     def set_input(self, name: str, value: SessionArgument) -> None:
         """Keeps an input for `run()`. Raises ArgumentError for an unknown name."""
         if name not in {p.name for p in self.inputs}:
-            raise _unknown("inputs", name, self.inputs)
+            raise unknown("inputs", name, self.inputs)
         self._given[name] = value
 
     def get_output(self, index: int | str) -> NDArray:
@@ -118,21 +121,12 @@ class ConnectedModel:
 
     def _inputs(self, inputs: Mapping[str, SessionArgument] | None) -> Arguments:
         given = self._given if inputs is None else inputs
+        require_mapping(given, "inputs", self.inputs)
         names = [p.name for p in self.inputs]
-        for name in given:
-            if name not in names:
-                raise _unknown("inputs", name, self.inputs)
-        for p in self.inputs:
-            if p.name not in given:
-                raise ArgumentError(f"input {p} is missing; found {', '.join(given) or 'no inputs'}")
+        if given.keys() != set(names):
+            raise wrong_inputs(given, self.inputs)
         return Arguments(self._session, [argument_of(given[name]) for name in names])
 
 
 def _new(output: Parameter) -> NDArray:
     return empty(tuple(extent for extent in output.shape if isinstance(extent, int)), output.dtype)
-
-
-def _unknown(what: str, name: object, parameters: tuple[Parameter, ...]) -> ArgumentError:
-    expected = ", ".join(map(str, parameters)) or "none"
-    close = did_you_mean(str(name), [p.name for p in parameters])
-    return ArgumentError(f"expected {what} {expected}; found {name!r}{close}")
