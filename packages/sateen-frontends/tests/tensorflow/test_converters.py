@@ -144,6 +144,34 @@ def test_strings_are_refused_with_the_remedy_to_cut(make):
     assert "begin the network behind it: inputs=[...], or --from NAME" in str(refusal.value)
 
 
+def test_complex_numbers_in_other_operators_are_refused_with_what_to_do(make):
+    graph = make.graph(
+        make.placeholder("x", 4),
+        make.node("c", "Complex", "x", "x", T=FLOAT),
+        make.node("y", "Mul", "c", "c"),
+        make.node("z", "Real", "y"),
+    )
+    graph.node[2].attr["T"].type = 8
+    with pytest.raises(FrontendError) as refusal:
+        from_tensorflow(graph.SerializeToString())
+    assert (
+        "  1 x Mul: complex numbers (DT_COMPLEX64) go through Fourier transforms only, not through Mul\n"
+        "    node 'y'; inputs float32[4, 2], float32[4, 2]\n"
+        "    compute with their parts; or end the network before it: outputs=[...], or --to NAME; or begin the network "
+        "behind it: inputs=[...], or --from NAME\n"
+    ) in str(refusal.value)
+
+
+def test_a_real_part_of_all_rows_is_repeated(make, run):
+    graph = make.graph(
+        make.placeholder("x", 2),
+        make.constant("zero", np.zeros((), np.float32)),
+        make.node("c", "Complex", "zero", "x", T=FLOAT),
+        make.node("y", "Imag", "c", T=FLOAT),
+    )
+    assert run(graph, {"x": np.array([3, 4], np.float32)})["y"].tolist() == [3, 4]
+
+
 def test_all_gaps_are_told_at_once(make):
     graph = make.graph(
         make.placeholder("x", 2),

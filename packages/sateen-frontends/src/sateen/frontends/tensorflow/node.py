@@ -11,6 +11,7 @@ from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.operands import Operand, open_dimensions_of
 from sateen.frontends.core.place import Call
+from sateen.frontends.core.refusals import BEGIN, END
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.attributes import attributes_of
 from sateen.frontends.tensorflow.operation import Operation
@@ -55,10 +56,15 @@ class TensorflowNode(ModelNode):
         for name in ("T", "dtype", "SrcT", "DstT", "Tparams"):
             code = self.attribute(name)
             if isinstance(code, int) and code in _NO_NUMBERS:
-                raise UnsupportedError(
-                    f"elements of type {type_name(code)} are not supported",
-                    "begin the network behind it: inputs=[...], or --from NAME",
-                )
+                raise self._refusal(code)
+
+    def _refusal(self, code: int) -> UnsupportedError:
+        if code == DataType.DT_STRING:
+            return UnsupportedError(f"elements of type {type_name(code)} are not supported", BEGIN)
+        return UnsupportedError(
+            f"complex numbers ({type_name(code)}) go through Fourier transforms only, not through {self.operator}",
+            f"compute with their parts; or {END}; or {BEGIN}",
+        )
 
     def values(self) -> tuple[Value, ...]:
         if not self.inputs:

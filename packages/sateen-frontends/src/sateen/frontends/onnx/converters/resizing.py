@@ -137,6 +137,7 @@ def _mode(node: OnnxNode) -> str:
     if name not in _MODES:
         raise FrontendError(f"expected mode nearest, linear or cubic, found {name!r}")
     if _MODES[name] != "nearest" and not node.dtype(0).is_float:
+        # onnxruntime cuts its sums in float32 off, so that some 100 between two 100 become 99 (upsample.cc).
         reason = f"mode {name} of {node.dtype(0)} is not supported: the standard does not say how it rounds"
         raise UnsupportedError(reason, "cast the data to float32 before it, and round and cast back behind it")
     return _MODES[name]

@@ -96,11 +96,13 @@ def _conjugate(node: TensorflowNode) -> Operand:
 
 
 def _joined(node: TensorflowNode) -> Operand:
-    """A complex tensor of its parts."""
+    """A complex tensor of its parts, which broadcast (math_ops.cc)."""
+    parts = [node.value(0), node.value(1)]
     shape = node.shape(0)
     if shape != node.shape(1):
-        raise UnsupportedError("real and imaginary parts of different shapes are not supported")
-    parts = [node.step(ops.Reshape(shape=(*shape, 1)), node.value(index)) for index in (0, 1)]
+        shape = np.broadcast_shapes(node.static_shape(0), node.static_shape(1))
+        parts = [node.broadcast(part, shape) for part in parts]
+    parts = [node.step(ops.Reshape(shape=(*shape, 1)), part) for part in parts]
     return node.result(ops.Concat(axis=len(shape)), *parts)
 
 
