@@ -113,6 +113,7 @@ def test_a_scalar_is_bound_to_one_number(sateen, tmp_path):
     [
         ("--shape=data", "expected a shape such as NAME=1x3x224x224, found 'data'"),
         ("--shape=data=1x0", "expected a shape such as NAME=1x3x224x224, found 'data=1x0'"),
+        ("--shape=data=(1, 3)", "found 'data=(1, 3)'; did you mean data=1x3?"),
         ("--dim=batch", "expected a dimension and its extent such as batch=1, found 'batch'"),
         ("--bind=data", "expected NAME=VALUE, found 'data'"),
     ],

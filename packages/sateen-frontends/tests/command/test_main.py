@@ -135,6 +135,7 @@ assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         (b"\x89PNG\r\n\x1a\nrest", "a picture (PNG)"),
         (b"neither\n", "text"),
         (b'{"layers": []}', "JSON, as TensorFlow.js writes"),
+        (b"\x1f\x8b\x08\0", "a gzip archive; unpack it, and give the model in it"),
     ],
 )
 @pytest.mark.parametrize("verb", ["check", "run", "inspect", "verify"])
@@ -162,6 +163,12 @@ def test_a_folder_is_told_by_its_content(sateen, tmp_path, verb):
     assert ran.status == 1
     found = "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it"
     assert ran.err == f"FrontendError: net: expected a model, found {found}; known are {MODEL_OR_ARTIFACT}\n"
+
+
+def test_the_list_of_files_of_a_package_is_told_from_other_json(sateen, tmp_path):
+    (tmp_path / "Manifest.json").write_text('{"itemInfoEntries": {}, "rootModelIdentifier": "1"}')
+    found = "the list of files of a CoreML package (.mlpackage); give the folder around it"
+    assert f"Manifest.json: expected a model, found {found};" in sateen("check", "Manifest.json").err
 
 
 def test_bytes_that_are_no_model_are_refused(sateen, tmp_path):

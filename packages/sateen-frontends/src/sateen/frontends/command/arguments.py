@@ -81,7 +81,11 @@ def named_shape(text: str) -> tuple[str, tuple[int, ...]]:
     """NAME=1x3x224x224, split at the last `=`; extents are one or more."""
     name, _, shape = text.rpartition("=")
     if not name or not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", shape):
-        raise click.BadParameter(f"expected a shape such as NAME=1x3x224x224, found {text!r}")
+        like = "x".join(re.findall(r"\d+", shape))
+        meant = (
+            f"; did you mean {name}={like}?" if name and re.fullmatch(r"[\[(]?\d+([\s,*×X]+\d+)*[\])]?", shape) else ""
+        )
+        raise click.BadParameter(f"expected a shape such as NAME=1x3x224x224, found {text!r}{meant}")
     return name, tuple(int(extent) for extent in shape.split("x"))
 
 

@@ -25,7 +25,7 @@ _STARTS = (
     (0, b"\x93NUMPY", "a NumPy array"),
     (0, b"\x7fELF", "a native library"),
     (0, b"GGUF", "a GGUF model"),
-    (0, b"\x1f\x8b", "a gzip archive"),
+    (0, b"\x1f\x8b", "a gzip archive; unpack it, and give the model in it"),
     (0, b"7767517\n", "a network of ncnn"),
     (0, b"version https://git-lfs", "a pointer of Git LFS; `git lfs pull` fetches the model"),
     (0, b"model_checkpoint_path:", f"the list of checkpoints of TensorFlow; {_CHECKPOINT}"),
@@ -70,6 +70,8 @@ def format_of_file(path: Path, data: bytes) -> str:
     shard = _SHARD.fullmatch(path.name)
     if shard is not None and path.with_name(f"{shard.group(1)}.index").is_file():
         return _VARIABLES if shard.group(1) == "variables" else f"the data of a TensorFlow checkpoint; {_CHECKPOINT}"
+    if path.name == "Manifest.json" and b'"rootModelIdentifier"' in data:
+        return "the list of files of a CoreML package (.mlpackage); give the folder around it"
     return format_of(data)
 
 

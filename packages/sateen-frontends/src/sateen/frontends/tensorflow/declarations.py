@@ -40,8 +40,6 @@ def declared_input(operation: Operation, graph: GraphDef, given: TensorShapeProt
     what = f"input {printable(operation.name)!r}"
     if "dtype" not in operation.attributes:
         raise FrontendError(f"{what}: expected an element type, found none")
-    if is_text(operation):
-        raise FrontendError(f"{what} is text; begin the network behind it: inputs=[...], or --from NAME")
     dtype = dtype_of(operation.attributes["dtype"].type, what)
     extents = None if given is None else shape_of(given)
     if extents is None and "shape" in operation.attributes:

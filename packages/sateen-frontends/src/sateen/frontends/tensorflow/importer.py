@@ -18,7 +18,7 @@ from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
 from sateen.frontends.tensorflow.converters import CONVERTERS
 from sateen.frontends.tensorflow.converters.spectra import GIVES_COMPLEX
 from sateen.frontends.tensorflow.custom import converted_custom
-from sateen.frontends.tensorflow.declarations import declaration_of, declared_input
+from sateen.frontends.tensorflow.declarations import declaration_of, declared_input, is_text
 from sateen.frontends.tensorflow.dilation import with_dilations
 from sateen.frontends.tensorflow.loading import TensorflowFile
 from sateen.frontends.tensorflow.network import SAME, Network, named_as_results, regions_of, trimmed
@@ -32,6 +32,9 @@ from sateen.frontends.tensorflow.variables import VARIABLES, keys_of, written_by
 from sateen.graph_ir.ir import Array, Graph, OpSet, Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
+
+MOST_NAMED = 5
+"""The most values that a message names."""
 
 
 def import_tensorflow(
@@ -57,11 +60,24 @@ class TensorflowImporter(Importer[Operation]):
         self.keys = {} if file.checkpoint is None else self._keys(file.checkpoint)
         inner = [one for region in regions_of(network.operations) for one in region.operations]
         names = [name for one in (*network.operations, *inner) for name in one.outputs]
+        self._require_no_text()
         declarations = [
             declared_input(network.inputs[name], file.graph, network.shapes.get(name)) for name in self.part.inputs
         ]
         self.written = written_by(network.operations, self.part.outputs)
         super().__init__(file.name, "graph", declarations, names, self.part.outputs, bindings, file.limits)
+
+    def _require_no_text(self) -> None:
+        """Raises FrontendError for an input that is text, naming the values behind it that others read."""
+        for name in self.part.inputs:
+            if is_text(self.network.inputs[name]):
+                wanted = {*self.part.outputs, *(read for one in self.part.nodes for read in reads(one))} - self.begun
+                readers = [one for one in self.part.nodes if name in reads(one)]
+                behind = [value for one in readers for value in gives(one) if value in wanted][:MOST_NAMED]
+                listed = " ".join(f"--from {value}" for value in behind) or "--from NAME"
+                raise FrontendError(
+                    f"input {name!r} is text; begin the network behind it: inputs={behind or [...]}, or {listed}"
+                )
 
     def _keys(self, checkpoint: Checkpoint) -> dict[str, str]:
         """The name in the checkpoint of each variable."""
