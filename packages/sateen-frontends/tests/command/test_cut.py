@@ -73,3 +73,27 @@ def test_an_artifact_takes_no_options_of_reading(sateen, artifact):
 def test_a_value_at_which_a_network_begins_may_be_a_constant(sateen, chain):
     np.save("y.npy", np.array([-1, 2], "f"))
     assert _output(sateen, chain, "--from", "y", "--bind", "y=y.npy") == {"z": [1, -2]}
+
+
+def test_an_input_without_a_shape_is_bound_to_a_number(sateen, tmp_path):
+    k, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("k", None), ("z", [2])))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "k"], ["z"])], "net", [x, k], [z])
+    model = tmp_path / "n.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), model)
+    assert "input 'k' (float32): the model declares no shape" in sateen("check", model).err
+    np.save("x.npy", np.array([-1, 2], "f"))
+    assert _output(sateen, model, "--bind", "k=0.5", "--input", "x=x.npy") == {"z": [-0.5, 1]}
+    assert sateen("verify", model, "--bind", "k=0.5", "--against", "onnxruntime").status == 0
+    np.save("k.npy", np.array([2, 3], "f"))
+    assert _output(sateen, model, "--bind", "k=k.npy", "--input", "x=x.npy") == {"z": [-2, 6]}
+
+
+def test_a_number_takes_the_type_of_the_value_at_which_a_network_begins(sateen, tmp_path):
+    y, z = (helper.make_tensor_value_info(name, TensorProto.INT32, []) for name in "yz")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
+    nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT32), helper.make_node("Add", ["y", "y"], ["z"])]
+    graph = helper.make_graph(nodes, "net", [x], [z], value_info=[y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), tmp_path / "n.onnx")
+    assert _output(sateen, tmp_path / "n.onnx", "--from", "y", "--bind", "y=21") == {"z": 42}
+    assert "expected int32[], found float64[]" in sateen("check", "n.onnx", "--from", "y", "--bind", "y=0.5").err

@@ -13,7 +13,7 @@ import click
 from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import load_model, load_model_there
-from sateen.frontends.command.bindings import constants_of
+from sateen.frontends.command.bindings import bound_arrays
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.devices import DevicePlace, device_options, opened
 from sateen.frontends.command.files import is_artifact
@@ -142,7 +142,7 @@ def _files_for(
     shapes = {name: array.shape for name, array in inputs.items()}
     files = {name: folder / PEERS[name].file for name in names}
     for file, name in {file: name for name, file in files.items()}.items():
-        PEERS[name].write(model, file, shapes, constants_of(model, compilation))
+        PEERS[name].write(model, file, shapes, bound_arrays(model, compilation))
     return files
 
 

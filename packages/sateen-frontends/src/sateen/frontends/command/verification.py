@@ -10,7 +10,7 @@ import numpy as np
 
 from sateen import runtime
 from sateen.frontends.command.artifacts import compile_model
-from sateen.frontends.command.bindings import constants_of
+from sateen.frontends.command.bindings import bound_arrays
 from sateen.frontends.command.comparison import Comparison, Tolerance, compare
 from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.output import say
@@ -133,7 +133,7 @@ class Verification:
 
     def _all_inputs(self) -> dict[str, Array]:
         """The inputs, including those that are constants for us."""
-        return {**self.inputs, **constants_of(self.model, self.compilation)}
+        return {**self.inputs, **bound_arrays(self.model, self.compilation)}
 
 
 def in_our_terms(judged: Mapping[str, Array], labels: Mapping[str, Sequence[str]]) -> dict[str, Array]:

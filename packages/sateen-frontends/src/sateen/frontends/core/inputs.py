@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import prod
 
 import numpy as np
 
@@ -155,8 +156,11 @@ def require_known(given: Iterable[str], known: Collection[str], what: str, kind:
 
 
 def constant_input(name: str, given: Array | float, type_: TensorType) -> Array:
-    """The data of an input that is a constant. Raises FrontendError if it does not have the input's type."""
+    """The data of an input that is a constant; a scalar may be that of any type of one element. Raises FrontendError if
+    it does not have the input's type."""
     data = _data_of(name, given, type_.dtype)
+    if data.ndim == 0 and type_.is_static and prod(type_.static_shape) == 1:
+        data = data.reshape(type_.static_shape)
     fits = len(data.shape) == type_.rank and all(
         not isinstance(d, int) or d == extent for d, extent in zip(type_.shape, data.shape, strict=True)
     )
