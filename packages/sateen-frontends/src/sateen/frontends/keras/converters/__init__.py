@@ -10,7 +10,7 @@ from sateen.frontends.keras.converters.attention import ATTENTION
 from sateen.frontends.keras.converters.convolution import CONVOLUTION
 from sateen.frontends.keras.converters.convolution_in_time import CONVOLUTION_IN_TIME
 from sateen.frontends.keras.converters.dense import DENSE
-from sateen.frontends.keras.converters.elementwise import ELEMENTWISE
+from sateen.frontends.keras.converters.element_wise import ELEMENTWISE
 from sateen.frontends.keras.converters.functions import FUNCTIONS_OF_TENSORFLOW
 from sateen.frontends.keras.converters.merging import MERGING
 from sateen.frontends.keras.converters.multi_head_attention import MULTI_HEAD_ATTENTION

@@ -15,7 +15,7 @@ from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axes
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.attention import all_of, causal, widened
-from sateen.frontends.keras.converters.elementwise import truth
+from sateen.frontends.keras.converters.element_wise import truth
 from sateen.frontends.keras.node import KerasNode
 from sateen.frontends.keras.steps import Tensor
 from sateen.graph_ir.ir import Dim, Value

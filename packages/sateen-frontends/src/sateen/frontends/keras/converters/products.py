@@ -14,7 +14,7 @@ from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.attention import places_up_to
-from sateen.frontends.keras.converters.elementwise import both, truth
+from sateen.frontends.keras.converters.element_wise import both, truth
 from sateen.frontends.keras.converters.operands import integers, tensors
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.keras.converters.elementwise import truth
+from sateen.frontends.keras.converters.element_wise import truth
 from sateen.frontends.keras.converters.operands import INT32, axes_of, integer, tensors
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops

@@ -4,7 +4,7 @@ A key is the name of an operator of ATen, perhaps with an overload, which then t
 namespaces have theirs in front.
 """
 
-from sateen.frontends.torch.converters.activation import ACTIVATION
+from sateen.frontends.torch.converters.activations import ACTIVATION
 from sateen.frontends.torch.converters.arithmetic import ARITHMETIC
 from sateen.frontends.torch.converters.attention import ATTENTION
 from sateen.frontends.torch.converters.blocks import BLOCKS
