@@ -13,6 +13,7 @@ from sateen.runtime.abi import ABI_VERSION, DLTensor, SateenHost, Status
 from sateen.runtime.errors import ArgumentError, CodegenError
 from sateen.tensor_ir import build_functions, te
 from sateen.tensor_ir.functions import FUNCTIONS
+from sateen.tensor_ir.functions.spelling import LibraryFunction
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
@@ -476,6 +477,20 @@ def test_any_name_of_a_tensor_is_made_an_identifier(compiled):
     data = [floats(4) for _ in names]
     *_, found = called(compiled(lower(s, [*tensors, b], "f")), *data, np.zeros(4, "float32"))
     np.testing.assert_allclose(found, np.exp(sum(data)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
+def test_a_tensor_may_have_the_name_of_any_function_that_code_calls(function):
+    spellings = [s for s in (function.c99, function.opencl) if isinstance(s, LibraryFunction)]
+    a = te.placeholder((4,), name="A")
+    for name in {*(s.name for s in spellings), function.library} - {""}:
+        b = te.compute((4,), lambda i: a[i] * 2.0, name=name)
+        s = te.create_schedule(b)
+        s[b].bind(b.op.axis[0], te.thread_axis("threadIdx.x"))
+        for target in (TARGET, "opencl"):
+            source = build_functions([lower(s, [a, b], "f")], target).source
+            assert f"{name}_[" in source
+            assert f" {name}[" not in source
 
 
 @pytest.mark.parametrize("name", ["exp", "while", "sateen_f", "round", "printf", "2f", "a-b", "fabsf", "NULL"])

@@ -6,6 +6,8 @@ import re
 
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import LONGEST_NAME
+from sateen.tensor_ir.functions import FUNCTIONS
+from sateen.tensor_ir.functions.spelling import LibraryFunction
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.link import C_LIBRARY
@@ -22,7 +24,6 @@ _OPENCL_KEYWORDS = """
 half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t kernel global local constant private generic pipe
 read_only write_only read_write uniform event_t sampler_t
 """
-_CALLED = "exp log tanh erf sin cos pow fma sqrt floor ceil trunc rint fabs malloc free fputs fputc"
 _LIBRARY = """
 acos acosh asin asinh atan atan2 atanh cbrt copysign cosh erfc exp2 expm1 fdim fmax fmin fmod frexp hypot ilogb ldexp
 lgamma log10 log1p log2 logb lrint lround llrint llround modf nan nearbyint nextafter nexttoward remainder remquo round
@@ -35,9 +36,16 @@ rand realloc srand strtod strtof strtol strtold strtoll strtoul strtoull system 
 memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy
 strpbrk strrchr strspn strstr strtok strxfrm
 """  # C99 7.12, 7.19, 7.20 and 7.21; of the functions of mathematics, those without suffix
-_KEYWORD_SET, _OPENCL_SET, _CALLED_SET, _LIBRARY_SET = (
-    frozenset(words.split()) for words in (_KEYWORDS, _OPENCL_KEYWORDS, _CALLED, _LIBRARY)
+_KEYWORD_SET, _OPENCL_SET, _LIBRARY_SET = (
+    frozenset(words.split()) for words in (_KEYWORDS, _OPENCL_KEYWORDS, _LIBRARY)
 )
+_SPELLINGS = (spelling for function in FUNCTIONS.values() for spelling in (function.c99, function.opencl))
+_CALLED_SET = frozenset(
+    {"malloc", "free", "fputs", "fputc"}
+    | {spelling.name for spelling in _SPELLINGS if isinstance(spelling, LibraryFunction)}
+    | {function.library for function in FUNCTIONS.values() if function.library}
+)
+"""The functions that generated code calls."""
 _MACROS = re.compile(
     r"_.*|U?INT\w*|NULL|EOF|BUFSIZ|NAN|INFINITY|HUGE_VAL[FL]?|RAND_MAX|TMP_MAX|std(in|out|err)|errno|offsetof"
     r"|(EXIT|SEEK|FP|MATH|PTR|SIZE|WCHAR|WINT|SIG|MB|L|M|CL|CLK|CHAR|SHRT|LONG|FLT|DBL|HALF)_\w+"
@@ -47,7 +55,7 @@ _TYPES = re.compile(r"u?int\d+_t|(u?(char|short|int|long)|float|double|half)\d+|
 
 def is_reserved(name: str) -> bool:
     """Whether C, OpenCL C or a function that the generated code calls has the name."""
-    known = name in _KEYWORD_SET | _OPENCL_SET or name.removesuffix("f") in _CALLED_SET
+    known = name in _KEYWORD_SET | _OPENCL_SET or bool({name, name.removesuffix("f")} & _CALLED_SET)
     return known or name.startswith(PREFIX) or any(form.fullmatch(name) for form in (_MACROS, _TYPES))
 
 
