@@ -1,5 +1,6 @@
 """Every check of the workspace: `nox` runs what a change must pass, `nox --list` shows the others."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -170,6 +171,17 @@ def fuzz(session: nox.Session) -> None:
     install(session, "test")
     for name in session.posargs[:1] or programs:
         session.run("python", f"tests/fuzz/{programs[name]}", *session.posargs[1:])
+
+
+@nox.session(python=PYTHON, default=False)
+def targets(session: nox.Session) -> None:
+    """Every schedule primitive and operator compiled for each target, run there and compared with its definition;
+    without options, the tables of docs/targets.md."""
+    install(session, "test")
+    folders = [ROOT / "tests" / "fuzz", ROOT / "packages" / "sateen-graph-ir" / "tests" / "ops"]
+    options = session.posargs or ("--write", "docs/targets.md")
+    environment = {"PYTHONPATH": os.pathsep.join(map(str, folders))}  # the emulator; the operators and their arguments
+    session.run("python", "tests/targets/run.py", *options, env=environment)
 
 
 @nox.session(python=PYTHON, default=False)

@@ -1,4 +1,4 @@
-"""Runs libraries for AArch64 under qemu: a host program in C reads arrays from a file, calls, and writes them back."""
+"""Runs libraries of other machines under qemu: a program in C reads arrays from a file, calls, and writes them back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -17,8 +18,6 @@ from sateen.runtime.dtype import DType
 
 Array = np.ndarray[Any, Any]
 
-TRIPLE = "aarch64-unknown-linux-gnu"
-LIBRARIES = "/usr/aarch64-linux-gnu"
 SECONDS = 120
 HOST = r"""
 #include <dlfcn.h>
@@ -74,54 +73,75 @@ class EmulationError(Exception):
     """A library that does not run under the emulator."""
 
 
-def why_not() -> str:
-    """Why nothing can be run, '' where it can."""
-    if _emulator() is None:
-        return "qemu-aarch64 is not installed"
-    return "" if shutil.which("aarch64-linux-gnu-gcc") else "aarch64-linux-gnu-gcc is not installed"
+@dataclass(frozen=True)
+class EmulatedMachine:
+    """A machine with Linux: its architecture as qemu names it, its system as compilers do, and options of qemu."""
+
+    architecture: str
+    system: str
+    options: tuple[str, ...] = ()
+
+    def why_not(self) -> str:
+        """Why nothing can be run, '' where it can."""
+        if self.program() is None:
+            return f"qemu-{self.architecture} is not installed"
+        return "" if shutil.which(self.compiler) else f"{self.compiler} is not installed"
+
+    def program(self) -> str | None:
+        return shutil.which(f"qemu-{self.architecture}") or shutil.which(f"qemu-{self.architecture}-static")
+
+    @property
+    def compiler(self) -> str:
+        return f"{self.system}-gcc"
 
 
-def _emulator() -> str | None:
-    return shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+AARCH64 = EmulatedMachine("aarch64", "aarch64-linux-gnu")
 
 
 class Emulator:
-    """Calls functions of libraries, with what it needs in a folder."""
+    """Calls functions of libraries of a machine, with what it needs in a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, machine: EmulatedMachine) -> None:
+        self._folder, self._machine = folder, machine
 
     @cached_property
     def _host(self) -> Path:
         source, program = self._folder / "host.c", self._folder / "host"
         source.write_text(HOST)
         headers = str(files("sateen.runtime") / "include")
-        command = ["aarch64-linux-gnu-gcc", str(source), "-I", headers, "-o", str(program), "-ldl"]
+        command = [self._machine.compiler, str(source), "-I", headers, "-o", str(program), "-ldl"]
         subprocess.run(command, check=True, timeout=SECONDS)
         return program
 
     def call(self, library: bytes, name: str, arrays: Sequence[Array]) -> None:
         """Run a function, which may write to each array. Raises EmulationError where it ends in any other way."""
-        emulator = _emulator()
+        emulator = self._machine.program()
         assert emulator is not None
         place, data = self._folder / "library.so", self._folder / "arrays"
         place.write_bytes(library)
-        data.write_bytes(struct.pack("<i", len(arrays)) + b"".join(map(_packed, arrays)))
-        command = [emulator, "-L", LIBRARIES, str(self._host), str(place), name, str(data)]
+        data.write_bytes(pack_arrays(arrays))
+        command = [emulator, *self._machine.options, "-L", f"/usr/{self._machine.system}"]
+        command += [str(self._host), str(place), name, str(data)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
         if result.returncode:
             raise EmulationError(f"{name} ended with {result.returncode}: {result.stderr}")
-        content, start = data.read_bytes(), 4
-        for array in arrays:
-            start += len(_head(array))
-            array[...] = np.frombuffer(content, array.dtype, array.size, start).reshape(array.shape)
-            start += array.nbytes
+        unpack_arrays(data.read_bytes(), arrays)
+
+
+def pack_arrays(arrays: Sequence[Array]) -> bytes:
+    """Arrays as programs for other machines read them: their number, then of each its type, shape and bytes."""
+    return struct.pack("<i", len(arrays)) + b"".join(_head(array) + array.tobytes() for array in arrays)
+
+
+def unpack_arrays(content: bytes, arrays: Sequence[Array]) -> None:
+    """Fill arrays with what `pack_arrays` of them has become."""
+    start = 4
+    for array in arrays:
+        start += len(_head(array))
+        array[...] = np.frombuffer(content, array.dtype, array.size, start).reshape(array.shape)
+        start += array.nbytes
 
 
 def _head(array: Array) -> bytes:
     dtype = DType.of(array.dtype)
     return struct.pack(f"<iiiq{array.ndim}q", int(dtype.code), dtype.bits, array.ndim, array.nbytes, *array.shape)
-
-
-def _packed(array: Array) -> bytes:
-    return _head(array) + array.tobytes()

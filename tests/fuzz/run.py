@@ -36,7 +36,7 @@ ATTEMPTS = 1000
 
 BATCH = 50
 
-ARM = f"llvm -mtriple={emulator.TRIPLE}"
+ARM = f"llvm -mtriple={emulator.AARCH64.system}"
 TARGETS = {"host": "llvm", "x86-64-v3": "llvm -mcpu=x86-64-v3", "x86-64-v2": "llvm -mcpu=x86-64-v2", "aarch64": ARM}
 ORDER = ("host", "x86-64-v2", "host", "x86-64-v3", "host", "host", "aarch64")
 """The targets of seeds, in turns; as many as divide neither the kinds of computations nor the seeds of a batch."""
@@ -45,7 +45,7 @@ ORDER = ("host", "x86-64-v2", "host", "x86-64-v3", "host", "host", "aarch64")
 def why_not(target: str) -> str:
     """Why code for a target can't be run here, '' where it can."""
     if target == "aarch64":
-        return emulator.why_not()
+        return emulator.AARCH64.why_not()
     missing = Target.host().missing_features(Target.of(TARGETS[target]))
     return f"this machine lacks {', '.join(missing)}" if missing else ""
 
@@ -103,7 +103,7 @@ def examine(seed: int, oracle: bool, only: str | None) -> dict[str, Any]:
         }
         refusals.update({f"{p} refused": n for p, n in candidate.script.refused.items()})
         with TemporaryDirectory() as folder:
-            foreign = emulator.Emulator(Path(folder)) if target == "aarch64" else None
+            foreign = emulator.Emulator(Path(folder), emulator.AARCH64) if target == "aarch64" else None
             check(computation, function, native, rng, oracle=oracle, emulator=foreign)
     except Exception as error:  # noqa: BLE001 - every failure is a finding, reported with its schedule
         record["failure"] = "".join(traceback.format_exception(error)[-3:])

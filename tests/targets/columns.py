@@ -1,0 +1,147 @@
+"""The targets of the tables, each with the place where its code runs: a new target is a value."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from cases import NAME, Program
+from emulator import AARCH64, EmulatedMachine, EmulationError, Emulator, pack_arrays, unpack_arrays
+
+from sateen.runtime import LocalSession, Target
+from sateen.tensor_ir.targets import with_features
+
+Array = np.ndarray[Any, Any]
+SECONDS = 120
+WARNINGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic")
+
+
+@dataclass(frozen=True)
+class Place(ABC):
+    """A target by its text, and where its code runs."""
+
+    text: str
+
+    @property
+    def target(self) -> Target:
+        return Target.of(self.text)
+
+    @abstractmethod
+    def why_not(self) -> str:
+        """Why nothing runs there, '' where it does."""
+
+    @abstractmethod
+    def run(self, program: Program, arrays: Sequence[Array]) -> None:
+        """Call the function of a program, which may write to each array. Raises SateenError, OSError, RuntimeError or
+        SubprocessError where that fails."""
+
+
+class Here(Place):
+    """A child process of this machine."""
+
+    def why_not(self) -> str:
+        missing = Target.host().missing_features(with_features(self.target))
+        return f"this machine lacks {', '.join(missing)}" if missing else ""
+
+    def run(self, program: Program, arrays: Sequence[Array]) -> None:
+        self.call(program.library, arrays)
+
+    def call(self, library: bytes, arrays: Sequence[Array]) -> None:
+        module = self._session.load(library)
+        module[NAME](*arrays)
+        module.unload()
+
+    @cached_property
+    def _session(self) -> LocalSession:
+        return LocalSession(seconds=SECONDS)
+
+
+class InC(Here):
+    """The same, after a C compiler of this machine has compiled the source."""
+
+    def why_not(self) -> str:
+        return "" if shutil.which("cc") else "cc is not installed"
+
+    def run(self, program: Program, arrays: Sequence[Array]) -> None:
+        with TemporaryDirectory() as folder:
+            source, library = Path(folder, "source.c"), Path(folder, "source.so")
+            source.write_text(program.module.source, encoding="utf-8")
+            command = ["cc", *WARNINGS, "-shared", "-fPIC", source, "-o", library, "-lm"]
+            subprocess.run(command, check=True, timeout=SECONDS)
+            self.call(library.read_bytes(), arrays)
+
+
+@dataclass(frozen=True)
+class Emulated(Place):
+    """A machine with Linux that qemu emulates."""
+
+    machine: EmulatedMachine
+
+    def why_not(self) -> str:
+        return self.machine.why_not()
+
+    def run(self, program: Program, arrays: Sequence[Array]) -> None:
+        with TemporaryDirectory() as folder:
+            Emulator(Path(folder), self.machine).call(program.library, NAME, arrays)
+
+
+class InNode(Place):
+    """Node, which runs WebAssembly."""
+
+    def why_not(self) -> str:
+        return "" if shutil.which("node") else "node is not installed"
+
+    def run(self, program: Program, arrays: Sequence[Array]) -> None:
+        with TemporaryDirectory() as folder:
+            place, data = Path(folder, "module.wasm"), Path(folder, "arrays")
+            place.write_bytes(program.library)
+            data.write_bytes(pack_arrays(arrays))
+            script = Path(__file__).with_name("node.mjs")
+            command = ["node", str(script), str(place), NAME, str(data)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+            if done.returncode:
+                raise EmulationError(f"{NAME} ended with {done.returncode}: {done.stderr}")
+            unpack_arrays(data.read_bytes(), arrays)
+
+
+class OnOpenCL(Place):
+    """The first device of OpenCL, which may be this processor by PoCL."""
+
+    def why_not(self) -> str:
+        if find_spec("pyopencl") is None:
+            return "pyopencl is not installed"
+        return "" if self._device is not None else "OpenCL has no device"
+
+    def run(self, program: Program, arrays: Sequence[Array]) -> None:
+        self._device.run(program.module, NAME, arrays)
+
+    @cached_property
+    def _device(self) -> Any:
+        """Made in the process that uses it, since PoCL starts threads."""
+        from opencl_device import OpenCLDevice, devices  # noqa: PLC0415  # pyopencl is an extra
+
+        return OpenCLDevice() if devices() else None
+
+
+COLUMNS: Mapping[str, Place] = {
+    "host": Here("llvm"),
+    "x86-64-v2": Here("x86-64-v2"),
+    "x86-64-v3": Here("x86-64-v3"),
+    "x86-64-v4": Here("x86-64-v4"),
+    "aarch64": Emulated("aarch64", AARCH64),
+    "armv7": Emulated("armv7", EmulatedMachine("arm", "arm-linux-gnueabihf")),
+    "riscv64": Emulated("riscv64", EmulatedMachine("riscv64", "riscv64-linux-gnu")),
+    "wasm32": InNode("wasm32"),
+    "c": InC("c"),
+    "opencl": OnOpenCL("opencl"),
+}
+"""The targets by the head of their column."""
