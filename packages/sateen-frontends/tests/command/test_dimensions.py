@@ -9,6 +9,7 @@ import pytest
 from sateen.frontends.command.dimensions import MOST_TRIALS, find_sizes, open_dimensions, options_of
 from sateen.frontends.core.report import Gap, Report
 from sateen.graph_ir.ir import Symbol, TensorType
+from sateen.runtime.errors import FrontendError
 
 GAP = Gap("n", "Conv", "", 17, (), "no", "")
 
@@ -66,6 +67,27 @@ def test_a_search_without_success_ends_soon_with_the_best(nodes, most):
     assert not sizes.work
     assert sizes.dims["d0"] == 16
     assert len(tried) <= most
+
+
+def test_the_sizes_of_an_example_come_first():
+    tried: list[dict[str, int]] = []
+    usual = open_dimensions(types(x=("n", 3, "h", "w"), y=("n", "time")), {"x": (2, 3, 20, 18), "y": (7,)})
+    assert find_sizes(usual, reading(lambda _: 0, 1, tried)).work
+    assert tried == [{"n": 2, "h": 20, "w": 18, "time": 128}]
+
+
+def test_sizes_that_the_model_does_not_allow_are_passed_over():
+    def read(dims):
+        if dims["h"] not in allowed:
+            raise FrontendError(f"expected {allowed}")
+        return None, Report("net", {}, {"Conv": 1}, (), 0)
+
+    usual = open_dimensions(types(x=(1, 3, "h", 4)))
+    allowed = {32}
+    assert find_sizes(usual, read).dims == {"h": 32}
+    allowed = {7}
+    with pytest.raises(FrontendError, match=r"expected \{7\}"):
+        find_sizes(usual, read)
 
 
 def test_gaps_that_every_size_has_are_told_apart():

@@ -1,5 +1,7 @@
 """Features become blobs, and blobs features."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,75 @@ def test_enumerated_shapes_are_open_where_they_differ(coreml):
     )
     made.description.input[0].type.multiArrayType.enumeratedShapes.shapes.add(shape=[5, 3])
     assert _types(made)[0] == ["float32[?x.0, 3]"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        ("shapes", (5, 3), None),
+        ("shapes", (2, 3), None),
+        ("shapes", (4, 3), "input 'x': the model is made for shapes [2, 3] or [5, 3], found [4, 3]"),
+        ("range", (2, 9), None),
+        ("range", (1, 9), "input 'x': dimension 0: the model is made for 2 to 4, found 1"),
+        ("range", (5, 9), "input 'x': dimension 0: the model is made for 2 to 4, found 5"),
+        ("range", (2, 2), "input 'x': dimension 1: the model is made for 3 or more, found 2"),
+    ],
+)
+def test_arrays_of_sizes_that_the_model_does_not_allow_are_refused(coreml, kind, given, message):
+    made = coreml.model(
+        [coreml.layer("activation", "x", "y", ReLU=RELU)], [coreml.array("x", 2, 3)], [coreml.array("y")], exact=True
+    )
+    array = made.description.input[0].type.multiArrayType
+    if kind == "shapes":
+        array.enumeratedShapes.shapes.add(shape=[5, 3])
+    else:
+        array.shapeRange.sizeRanges.add(lowerBound=2, upperBound=4)
+        array.shapeRange.sizeRanges.add(lowerBound=3, upperBound=-1)
+    _require_shape(made, given, message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        ("sizes", (1, 3, 4, 6), None),
+        ("sizes", (1, 3, 8, 12), None),
+        ("sizes", (1, 3, 8, 6), "the model is made for shapes [1, 3, 4, 6] or [1, 3, 8, 12], found [1, 3, 8, 6]"),
+        ("range", (1, 3, 5, 7), None),
+        ("range", (1, 3, 9, 7), "input 'x': dimension 2: the model is made for 4 to 8, found 9"),
+    ],
+)
+def test_pictures_of_sizes_that_the_model_does_not_allow_are_refused(coreml, kind, given, message):
+    made = coreml.model(
+        [coreml.layer("activation", "x", "y", ReLU=RELU)],
+        [coreml.picture("x", 4, 6, RGB)],
+        [coreml.array("y")],
+        exact=True,
+    )
+    image = made.description.input[0].type.imageType
+    if kind == "sizes":
+        image.enumeratedSizes.sizes.add(height=8, width=12)
+    else:
+        for bounds in (image.imageSizeRange.heightRange, image.imageSizeRange.widthRange):
+            bounds.lowerBound, bounds.upperBound = 4, 8
+    _require_shape(made, given, message)
+
+
+def test_a_size_of_one_dimension_that_no_allowed_shape_has_is_refused(coreml):
+    made = coreml.model(
+        [coreml.layer("activation", "x", "y", ReLU=RELU)], [coreml.array("x", 2, 3)], [coreml.array("y")], exact=True
+    )
+    made.description.input[0].type.multiArrayType.enumeratedShapes.shapes.add(shape=[5, 4])
+    assert _types(made, dims={"x.0": 5})[0] == ["float32[5, ?x.1]"]
+    with pytest.raises(FrontendError, match=r"shapes \[2, 3\] or \[5, 4\], found \[4, "):
+        from_coreml(made.SerializeToString(), dims={"x.0": 4})
+
+
+def _require_shape(made, given, message):
+    if message is None:
+        assert from_coreml(made.SerializeToString(), shapes={"x": given})[0].inputs[0].type.shape == given
+        return
+    with pytest.raises(FrontendError, match=re.escape(message)):
+        from_coreml(made.SerializeToString(), shapes={"x": given})
 
 
 def test_a_classifier_gives_its_probabilities_under_their_feature(coreml):

@@ -198,7 +198,7 @@ def test_mixed_precision_computes_in_its_type(files, run):
         (("Discretization", {}), "boundaries that the file does not have", "inputs="),
         (("Discretization", {"bin_boundaries": [1.0, "x"]}), "expected numbers as 'bin_boundaries'", ""),
         (("IntegerLookup", {"vocabulary": None}), "a vocabulary that the file does not have", "inputs="),
-        (("IntegerLookup", {"vocabulary": [3], "num_oov_indices": 2}), "num_oov_indices=2", "use 1"),
+        (("IntegerLookup", {"vocabulary": [3], "num_oov_indices": 2}), "num_oov_indices=2", "use 1, or run it before"),
         (("MyLayer", {}), "sateen has no such layer", "replace it by layers of Keras"),
     ],
 )  # fmt: skip

@@ -1,5 +1,8 @@
 """What is said of files that are no ONNX models."""
 
+import pickle
+import zlib
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -24,6 +27,9 @@ def zipped(name: bytes) -> bytes:
 
 PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
 
+SKLEARN = "a pickled estimator of scikit-learn; skl2onnx makes an ONNX model of it"
+XGBOOST = "a pickled model of XGBoost; onnxmltools makes an ONNX model of it"
+
 
 @pytest.mark.parametrize(
     ("content", "found"),
@@ -31,6 +37,16 @@ PYTORCH = "; torch.export.save writes the network that it belongs to so that sat
         (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
         (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
         (b"\x80\x02}q\0.", f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (b"\x80\x04\x95\xbf\0\0\0\0\0\0\0\x8c\x1bsklearn.linear_model", SKLEARN),
+        (pickle.dumps([1, 2], 0), f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (pickle.dumps({"w": 1.5}, 0), f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (pickle.dumps(OrderedDict(w=1.5), 0), f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (pickle.dumps(OrderedDict(w=1.5), 1), f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (pickle.dumps([1, 2], 1), f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (b"ccopy_reg\n_reconstructor\np0\n(csklearn.svm._classes\nSVC\np1\n", SKLEARN),
+        (zlib.compress(pickle.dumps("xgboost.sklearn")), XGBOOST),
+        (b"x^2 + y\n", "text"),
+        (b"cats\ndogs\n", "text"),
         (zipped(b"archive/data.pkl"), f"a PyTorch file of pickled tensors or objects{PYTORCH}"),
         (zipped(b"net/data.pkl") + b"net/code/__torch__.py", f"a TorchScript program{PYTORCH}"),
         (zipped(b"metadata.json"), "a Keras model"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sateen.frontends.core.report import Gap, Report
 from sateen.graph_ir.ir import Dim, Graph, Symbol, TensorType
+from sateen.runtime.errors import FrontendError
 
 MOST_TRIALS = 32
 MOST_NODES = 20_000
@@ -52,13 +53,18 @@ def _reason(gap: Gap) -> tuple[str, str]:
     return gap.node, gap.reason
 
 
-def open_dimensions(types: Mapping[str, TensorType]) -> dict[str, tuple[int, ...]]:
-    """The open dimensions of inputs, in order, and the usual sizes of each."""
+def open_dimensions(
+    types: Mapping[str, TensorType], examples: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, tuple[int, ...]]:
+    """The open dimensions of inputs, in order, and the usual sizes of each, those of `examples` of shapes first."""
     usual: dict[str, tuple[int, ...]] = {}
-    for type_ in types.values():
+    for name, type_ in types.items():
+        example = (examples or {}).get(name, ())
         for axis, extent in enumerate(type_.shape):
             if isinstance(extent, Symbol):
-                usual.setdefault(extent.name, _usual(extent.name, axis, type_.shape))
+                first = (example[axis],) if len(example) == type_.rank else ()
+                sizes = (*first, *_usual(extent.name, axis, type_.shape))
+                usual.setdefault(extent.name, tuple(dict.fromkeys(sizes)))
     return usual
 
 
@@ -75,16 +81,22 @@ def _usual(name: str, axis: int, shape: Sequence[Dim]) -> tuple[int, ...]:
 
 
 def find_sizes(usual: Mapping[str, tuple[int, ...]], read: Reading) -> Sizes:
-    """Sizes that work, otherwise those with the fewest unread nodes."""
+    """Sizes that work, otherwise those with the fewest unread nodes. Raises FrontendError if the model allows none of
+    those that were tried."""
     best: Sizes | None = None
     tried: set[tuple[int, ...]] = set()
     lasting: frozenset[tuple[str, str]] | None = None
+    refusal: FrontendError | None = None
     left = MOST_NODES
 
-    def trial(dims: Mapping[str, int]) -> Sizes:
-        nonlocal best, lasting, left
+    def trial(dims: Mapping[str, int]) -> Sizes | None:
+        nonlocal best, lasting, left, refusal
         tried.add(tuple(dims.values()))
-        found = Sizes(dims, read(dims)[1])
+        try:
+            found = Sizes(dims, read(dims)[1])
+        except FrontendError as error:  # sizes that the model does not allow
+            refusal = error
+            return None
         left -= found.report.nodes
         gaps = frozenset(map(_reason, found.report.gaps))
         lasting = gaps if lasting is None else lasting & gaps
@@ -92,10 +104,11 @@ def find_sizes(usual: Mapping[str, tuple[int, ...]], read: Reading) -> Sizes:
         return best
 
     for dims in _alike(usual):
-        if trial(dims).work or (left < 0 and len(tried) >= LEAST_TRIALS):
+        if ((found := trial(dims)) and found.work) or (left < 0 and len(tried) >= LEAST_TRIALS):
             break
-    assert best is not None
-    assert lasting is not None
+    if best is None or lasting is None:
+        assert refusal is not None
+        raise refusal
     for name, size in ((name, size) for name, sizes in usual.items() for size in sizes):
         dims = {**best.dims, name: size}
         if best.work or left < 0 or len(tried) >= MOST_TRIALS:

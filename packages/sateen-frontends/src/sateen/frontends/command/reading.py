@@ -85,11 +85,13 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
         return model.read(Bindings(compilation.shapes, {**compilation.dims, **dims}, constants, *cut), operators)
 
     graph, report = read({})
+    examples: dict[str, tuple[int, ...]] = {}
     if not compilation.is_cut:
         types = input_types_of(model, compilation)
+        examples = {given.name: given.example for given in model.declarations() if given.example}
     else:  # the graph knows which inputs are left
         types = {} if graph is None else {v.name: v.type for v in graph.inputs}
-    usual = open_dimensions(types)
+    usual = open_dimensions(types, examples)
     if not usual:
         return Reading(graph, report)
     sizes = find_sizes(usual, read)

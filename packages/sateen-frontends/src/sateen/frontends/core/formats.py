@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sateen.frontends.core.pickles import pickle_of_head
 from sateen.runtime import ARTIFACT_MAGIC
 
 HEAD_BYTES = 512
@@ -84,8 +85,8 @@ def format_of_head(head: bytes) -> str:
             return name
     if head.startswith(b"PK\x03\x04"):
         return _zipped(head)
-    if head[:1] == b"\x80" and head[1:2] in {b"\2", b"\3", b"\4", b"\5"}:
-        return f"a Python pickle, as PyTorch writes{_PYTORCH}"
+    if pickled := pickle_of_head(head, _PYTORCH):
+        return pickled
     if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
         return "weights in safetensors, which have no network; give them with one: load('net.pt2', 'net.safetensors')"
     if head.startswith(b"BM") and head[6:10] == bytes(4):  # reserved, behind the size of the file

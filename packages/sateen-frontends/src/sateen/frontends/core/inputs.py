@@ -31,12 +31,14 @@ def require_few_arguments(inputs: int, outputs: int) -> None:
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """A file's declaration of an input; `shape` is None if the number of dimensions is unknown. With `is_usual` the
-    shape is what the file was made for, such as a batch of training, and the user's takes its place."""
+    shape is what the file was made for, such as a batch of training, and the user's takes its place. `example` is one
+    of the shapes that an input with open dimensions may have, if the file tells one."""
 
     name: str
     dtype: DType
     shape: tuple[Dim, ...] | None
     is_usual: bool = False
+    example: tuple[int, ...] | None = None
 
     @property
     def type(self) -> TensorType | None:

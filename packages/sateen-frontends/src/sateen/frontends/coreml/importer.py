@@ -13,6 +13,7 @@ from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, in_model
+from sateen.frontends.coreml.allowed_sizes import require_allowed
 from sateen.frontends.coreml.loading import CoremlFile
 from sateen.frontends.coreml.steps import Step, Steps
 from sateen.graph_ir.ir import Graph, OpSet
@@ -87,6 +88,7 @@ class CoremlImporter(Importer[Step]):
         names = [*inputs, *(name for step in steps.steps for name in step.outputs)]
         declarations = [inputs[name] for name in self.part.inputs]
         super().__init__(file.name, "main", declarations, names, self.part.outputs, bindings, file.limits)
+        require_allowed(file.model.description, {name: type_ for name, type_ in self.inputs.items() if name in inputs})
 
     def heading_of(self, node: Step, place: Place) -> Heading:
         return Heading(node.name, node.operator, node.inputs, node.outputs)

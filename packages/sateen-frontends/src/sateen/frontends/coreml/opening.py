@@ -10,6 +10,7 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.coreml.allowed_sizes import with_examples
 from sateen.frontends.coreml.importer import import_coreml
 from sateen.frontends.coreml.loading import CoremlFile, load_coreml
 from sateen.frontends.coreml.models import steps_of
@@ -23,7 +24,7 @@ class CoremlModel(LoadedModel):
     steps: Steps
 
     def declarations(self) -> Sequence[Declaration]:
-        return self.steps.inputs
+        return with_examples(self.steps.inputs, self.file.model.description)
 
     def files_beside(self) -> Iterator[Path]:
         return iter(())

@@ -120,7 +120,8 @@ def _integer_lookup(node: KerasNode) -> Operand:
     usual = {"num_oov_indices": 1, "mask_token": None, "invert": False, "sparse": False, "pad_to_max_tokens": False}
     for name, wanted in usual.items():
         if node.setting(name, wanted) != wanted:
-            raise UnsupportedError(f"{name}={node.setting(name, wanted)!r} is not supported", f"use {wanted!r}")
+            reason = f"{name}={node.setting(name, wanted)!r} is not supported"
+            raise UnsupportedError(reason, f"use {wanted!r}, or {TEXT_REMEDY}")
     words, order = np.unique(np.array(given, np.int64), return_index=True)
     if len(words) < len(given):
         raise FrontendError("expected each integer of the vocabulary once")
