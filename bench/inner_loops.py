@@ -29,9 +29,10 @@ GOAL = 0.8
 
 _LABEL = re.compile(r"^(\.L\w+):")
 _INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)(?:\t(.*))?$")
-_BRANCH = re.compile(r"^(b|b\.\w+|cbn?z|tbn?z)$")
-_MULTIPLY_ADD = re.compile(r"^(fmla|fmls|fmadd|[us]dot|usdot|[us]mlal2?)$")
-_LOAD = re.compile(r"^(ld\w*|prfm)$")
+_CONDITIONS = "eq|ne|hs|lo|mi|pl|hi|ls|ge|lt|gt|le"
+_BRANCH = re.compile(rf"^(b|b\.\w+|b({_CONDITIONS})|cbn?z|tbn?z)$")
+_MULTIPLY_ADD = re.compile(r"^(fmla|fmls|fmadd|[us]dot|usdot|[us]mlal2?|v(mla|mls|fma|fms|mlal)\.\w+)$")
+_LOAD = re.compile(r"^(ld\w*|prfm|pld|vld\w*(\.\w+)?)$")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Loop:
 
 
 def innermost_loops(assembly: str) -> Iterator[Loop]:
-    """The loops of AArch64 code that contain no other label: from a label to a branch back to it."""
+    """The loops of AArch64 or ARM code that contain no other label: from a label to a branch back to it."""
     label, body = "", list[str]()
     for line in assembly.splitlines():
         if found := _LABEL.match(line):
@@ -86,7 +87,7 @@ def inner_loop(problem: Problem, target: Target) -> tuple[str, Loop | None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", default="aarch64", help="the target, of AArch64")
+    parser.add_argument("--target", default="aarch64", help="the target, of AArch64 or ARM")
     target = Target.of(parser.parse_args().target)
     rows, met = [], 0
     for problem in problems():

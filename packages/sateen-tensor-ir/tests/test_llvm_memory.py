@@ -3,6 +3,9 @@
 import ctypes
 import mmap
 import re
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -362,3 +365,60 @@ function f(a: float32[8, 64, 16], b: out float32[8, 64, 16])
     names = [row[1] for row in rows if row is not None]
     assert len(names) == 2
     assert all(any(line.endswith(f"freeze ptr {name}") for line in lines) for name in names)
+
+
+TERMS = """\
+function f(a: float32[3, {0}], w: float32[{0}, 4], b: out float32[3, 4])
+  for i in [0, 3):
+    unrolled k in [0, 4):
+      vectorized j in [0, 4):
+        b[i, j] = b[i, j] + a[i, {1}] * w[{1}, j]
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "extent", "index", "together"),
+    [
+        ("aarch64-linux-gnu", 4, "k", True),
+        ("armv7-linux-gnueabihf", 4, "k", True),
+        ("x86_64-linux-gnu", 4, "k", False),  # multiplies by elements of memory instead
+        ("aarch64-linux-gnu", 8, "k * 2", False),
+        ("aarch64-linux-gnu", 7, "k + k // 2 * 2", False),
+        ("aarch64-linux-gnu", 3, "k", False),  # the fourth is not there
+    ],
+)
+def test_terms_of_unrolled_iterations_are_loaded_together_where_products_take_an_element(
+    target: str, extent: int, index: str, together: bool
+) -> None:
+    text = build_functions([parse_function(TERMS.format(extent, index))], f"llvm -mtriple={target}").llvm_text()
+    scalars, vectors = (len(re.findall(rf"load {kind}, ptr", text)) for kind in ("float", "<4 x float>"))
+    assert scalars == (0 if together else 4)
+    assert vectors == 8 + together  # those of w and b, and that of a
+
+
+def test_terms_that_are_loaded_together_are_those_of_their_iterations(
+    tmp_path: Path, run_on_arm: Callable[..., str]
+) -> None:
+    source = TERMS.format(4, "k").replace("b[i, j] =", "if k != 2:\n          b[i, j] =")
+    build_functions([parse_function(source)], "llvm -mtriple=armv7-linux-gnueabihf").export_library(tmp_path / "f.so")
+    (tmp_path / "main.c").write_text(
+        """#include <stdio.h>
+        #include "f.h"
+        int main(void) {
+          _Alignas(64) static float a[12], w[16], b[12];
+          int64_t of_a[] = {3, 4}, of_w[] = {4, 4};
+          DLTensor A = {a, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, of_a, 0, 0}, W = A, B = A;
+          DLTensor *args[] = {&A, &W, &B};
+          W.data = w, W.shape = of_w, B.data = b;
+          for (int i = 0; i < 12; ++i) a[i] = i;
+          for (int i = 0; i < 16; ++i) w[i] = 100 * (i / 4) + i % 4;
+          if (f(0, args, 3)) return 1;
+          for (int i = 0; i < 12; ++i) printf("%g ", b[i]);
+          return 0;
+        }
+        """
+    )
+    a, w = np.arange(12.0).reshape(3, 4), 100.0 * np.arange(4)[:, None] + np.arange(4)
+    expected = np.delete(a, 2, axis=1) @ np.delete(w, 2, axis=0)
+    found = run_on_arm(tmp_path, ["-std=c11", f"-I{files('sateen.runtime') / 'include'}", "./f.so", "-Wl,-rpath,."], [])
+    np.testing.assert_array_equal([float(number) for number in found.split()], expected.ravel())

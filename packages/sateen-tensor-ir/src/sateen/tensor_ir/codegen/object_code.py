@@ -89,5 +89,5 @@ def machine_of(target: Target) -> llvm.TargetMachine:
             )
         abi = value
     assumed = sorted(assumed_features(target) - target.enabled_features)
-    features = [*target.features, *(f"+{feature}" for feature in assumed)]
+    features = [*architecture_of(target).tuning, *target.features, *(f"+{feature}" for feature in assumed)]
     return target_machine(target.triple, target.cpu, ",".join(features), abi=abi)

@@ -75,6 +75,8 @@ class Architecture:
     multiplies_by_element: bool = False
     """Whether a multiply-add broadcasts an element of a vector register. Such a register holds several terms, so that
     each position of a tile takes one."""
+    tuning: tuple[str, ...] = ()
+    """Features that change LLVM's choices, not what processors must have: `+name` or `-name`."""
     half_feature: str = ""
     """The feature without which there are no instructions to convert float16; '' if there always are."""
     attributes: str = ""

@@ -40,9 +40,10 @@ def check_processor(triple: str, cpu: str, features: str) -> None:
     LLVM ends a process that requests an unknown processor, and only warns about an unknown feature. So names that are
     not in our tables are tried in a child process first.
     """
-    rows = architecture_named(triple).rows
-    known_cpus = {"", "generic", llvm.get_host_cpu_name(), *(row.name for row in rows)}
-    known_features = host_features().union(*(row.features for row in rows))
+    architecture = architecture_named(triple)
+    known_cpus = {"", "generic", llvm.get_host_cpu_name(), *(row.name for row in architecture.rows)}
+    known_features = host_features().union(*(row.features for row in architecture.rows))
+    known_features |= {feature[1:] for feature in architecture.tuning}
     if cpu in known_cpus and {feature[1:] for feature in features.split(",") if feature} <= known_features:
         return
     command = isolated_program(_PROBE, [triple, cpu, features])

@@ -17,7 +17,8 @@ from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.stmt import Prefetch, Store
-from sateen.tensor_ir.ir.types import INT64
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
+from sateen.tensor_ir.ir.visit import walk
 
 _NOTHING = Buffer("nothing", (ex.const(1),), INT64, data=np.zeros(1, np.int64))
 """The memory that a load reads if it must not run: zero bytes of the size of the largest element."""
@@ -71,8 +72,31 @@ class Memory:
             return self._gather(e) if found is None else found
         lanes = self.environment.width if stride == 1 else 0
         if safe:
-            return self.neighbours(e, form, lanes)
+            found = self._term_of_several(e, form) if not lanes else None
+            return self.neighbours(e, form, lanes) if found is None else found
         return self._masked_load(e, form) if lanes else self._shared_load(e, form)
+
+    def _term_of_several(self, e: Load, form: Linear) -> LlvmValue | None:
+        """An element that all lanes read, out of a register of those that an unrolled loop reads one after the other.
+
+        None where there is no such loop, and where instructions don't multiply by an element of a register.
+        """
+        architecture = self.writer.module.architecture
+        if self.environment.lane is None or not architecture.multiplies_by_element or e.dtype != FLOAT32:
+            return None
+        for var, iterations in self.environment.unrolled.items():
+            own = self.environment.variables[var].literal
+            if (
+                own is not None
+                and form.terms.get(var) == 1
+                and len(iterations) * e.dtype.bytes == architecture.vectors[-1].bytes
+                and not any(node is var for atom in form.terms if atom is not var for node in walk(atom))
+                and self.addresses.is_in_bounds(e)
+            ):
+                several = self.neighbours(e, form.without(var) + iterations.start, len(iterations))
+                place = int(own) - iterations.start
+                return self.writer.emit(f"extractelement {several.typed}, i64 {place}", several.kind)
+        return None
 
     def neighbours(self, access: Load, form: Linear, lanes: int) -> LlvmValue:
         """Consecutive elements from the place that `form` points to, unconditionally; 0 lanes: the one there."""
