@@ -423,7 +423,7 @@ def test_messages_go_to_standard_error(pool: Pool, capfd: pytest.CaptureFixture[
 
 
 def test_other_triples_are_refused() -> None:
-    for triple in ("i686-unknown-linux-gnu", "x86_64-pc-windows-msvc", "aarch64-linux-android"):
+    for triple in ("i686-unknown-linux-gnu", "riscv32-unknown-linux-gnu"):
         with pytest.raises(CodegenError) as caught:
             host_text(triple)
         assert str(caught.value) == f"the thread pool is for x86_64, aarch64, arm, riscv64 on Linux, not for {triple!r}"

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 from sateen.frontends.command.arguments import allowed_processors, json_option
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.pictures import PILLOW
-from sateen.frontends.command.target_support import CROSS_LINKER, built_for, computes, support_of
+from sateen.frontends.command.target_support import built_for, computes, support_of
 from sateen.frontends.core.packages import imported, is_installed
 from sateen.frontends.readers import PEERS
 from sateen.graph_ir.ir import OpSet
@@ -24,6 +24,7 @@ from sateen.runtime.processor import host_features
 from sateen.runtime.target_names import TARGET_NAMES
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.host import has_host, has_pool
+from sateen.tensor_ir.link import linker_remedy
 from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System
 
 PACKAGES = (
@@ -110,7 +111,9 @@ def _target(subject: str, text: str) -> Callable[[], Finding]:
             module.library()
             right = text != "llvm" or computes(module)
         except LinkError:
-            return Finding(subject, False, "compiles, but no linker for it was found", CROSS_LINKER)
+            return Finding(
+                subject, False, "compiles, but no linker for it was found", linker_remedy(module.target.triple)
+            )
         except SateenError as error:
             return Finding(subject, False, f"{type(error).__name__}: {error}")
         if text != "llvm":

@@ -11,9 +11,8 @@ from sateen.runtime import LinkError, SateenError, Target
 from sateen.runtime.target_names import TargetName
 from sateen.tensor_ir import CompiledModule, build, te
 from sateen.tensor_ir.host import has_host
+from sateen.tensor_ir.link import linker_remedy
 from sateen.tensor_ir.targets import System, with_features
-
-CROSS_LINKER = "pip install ziglang"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,8 @@ def support_of(name: TargetName) -> TargetSupport:
     try:
         module.library()
     except LinkError:
-        return TargetSupport("yes", "no linker found", "", CROSS_LINKER)
+        remedy = linker_remedy(module.target.triple)
+        return TargetSupport("yes", "no linker found" if remedy else "no", "", remedy)
     target, host = with_features(module.target), Target.host()
     system = System.of(target.triple)
     if system not in (System.of(host.triple), System.WEBASSEMBLY):

@@ -9,17 +9,16 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.targets import ARCHITECTURES, System, architecture_named
 
 _SERIAL = "serial"
-_WITHOUT_THREADS = frozenset({System.WEBASSEMBLY, System.NONE})
 
 
 def has_pool(triple: str) -> bool:
     """Whether the default host of a triple is a thread pool: for some architectures, on Linux."""
-    return architecture_named(triple).host is not None and System.of(triple) is System.LINUX
+    return architecture_named(triple).host is not None and System.of(triple).has_threads
 
 
 def has_host(triple: str) -> bool:
-    """Whether there is a default host for a triple: a thread pool, or the serial host where there are no threads."""
-    return has_pool(triple) or System.of(triple) in _WITHOUT_THREADS
+    """Whether there is a default host for a triple: a thread pool, or the serial host on systems other than Linux."""
+    return has_pool(triple) or not System.of(triple).has_threads
 
 
 def host_text(triple: str) -> str:

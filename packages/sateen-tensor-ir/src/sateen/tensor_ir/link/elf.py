@@ -49,6 +49,10 @@ library for threads until 2.34."""
 
 MUSL: Mapping[str, str] = MappingProxyType(dict.fromkeys(C_LIBRARY, "libc.so"))
 """The same for musl, which is one library."""
+BIONIC: Mapping[str, str] = MappingProxyType(
+    {name: "libm.so" if library == "libm.so.6" else "libc.so" for name, library in C_LIBRARY.items()}
+)
+"""The same for Android, whose library of C has the threads."""
 
 _STB_GLOBAL = 1
 

@@ -14,9 +14,13 @@ from tempfile import TemporaryDirectory
 
 from sateen.runtime.errors import LinkError
 from sateen.runtime.isolation import isolated
+from sateen.runtime.processor import architecture_of
 from sateen.tensor_ir.link.elf import C_LIBRARY
+from sateen.tensor_ir.link.stack_check import stack_check
 from sateen.tensor_ir.targets import System
 
+_FLAVORS = {"ld.lld": "gnu", "ld64.lld": "darwin", "lld-link": "link", "wasm-ld": "wasm"}
+"""How the program `lld`, which is all of them, is asked to be one; Debian has no other name for that of macOS."""
 _TIMEOUT = 120  # seconds; a link takes well under one
 
 
@@ -41,15 +45,15 @@ def link_with_lld(
             case System.WEBASSEMBLY:
                 _link_wasm(work, triple, exports, imports)
             case System.WINDOWS:
-                arguments = ["/dll", "/noentry", "/brepro", *(f"/export:{name}" for name in exports)]
-                _run(work, triple, "lld-link", [*arguments, "/out:output", *_inputs(work)])
+                _link_pe(work, triple, exports)
             case System.MACOS:
                 _link_macho(work, triple, exports, soname, imports)
-            case System.LINUX:
+            case System.LINUX | System.ANDROID:
                 _link_elf(work, triple, exports, soname, imports)
             case _:
                 raise LinkError(
-                    f"expected a triple of Linux, Windows, macOS or WebAssembly to link a library for, found {triple!r}"
+                    "expected a triple of Linux, Android, Windows, macOS or WebAssembly to link a library for, "
+                    f"found {triple!r}"
                 )
         return (work / "output").read_bytes()
 
@@ -90,6 +94,15 @@ def _link_macho(work: Path, triple: str, exports: Sequence[str], soname: str, im
     _run(work, triple, "ld64.lld", [*options, *_inputs(work), "-o", "output"])
 
 
+def _link_pe(work: Path, triple: str, exports: Sequence[str]) -> None:
+    inputs = _inputs(work)
+    if support := stack_check(architecture_of(triple)):
+        (work / "stack_check.o").write_bytes(support)
+        inputs.append("stack_check.o")
+    arguments = ["/dll", "/noentry", "/brepro", *(f"/export:{name}" for name in exports)]
+    _run(work, triple, "lld-link", [*arguments, "/out:output", *inputs])
+
+
 def _run(work: Path, triple: str, tool: str, arguments: list[str]) -> None:
     shown = shlex.join([tool, *arguments])
     try:
@@ -109,5 +122,17 @@ def _linker(tool: str, triple: str) -> list[str]:
         return isolated("ziglang", [tool])
     if path := shutil.which(tool):
         return [path]
-    remedy = "brew install lld" if tool == "ld64.lld" else "pip install ziglang"
-    raise LinkError(f"linking for {triple} needs {tool}, which was not found: {remedy}")
+    if path := shutil.which("lld"):
+        return [path, "-flavor", _FLAVORS[tool]]
+    raise LinkError(f"linking for {triple} needs {tool}, which was not found: {linker_remedy(triple)}")
+
+
+def linker_remedy(triple: str) -> str:
+    """The command that installs the linker for a triple; '' if there is none for its system."""
+    match System.of(triple):
+        case System.MACOS:
+            return "apt-get install lld, or brew install lld"
+        case System.NONE:
+            return ""
+        case _:
+            return "pip install ziglang"

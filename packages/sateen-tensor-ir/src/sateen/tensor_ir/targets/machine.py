@@ -10,6 +10,7 @@ from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.target import Target
 from sateen.tensor_ir.targets.rates import NARROW, Rates
+from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import architecture_of, cpu_of, features_of
 
 _FLOAT32 = DType.of("float32")
@@ -46,10 +47,11 @@ class Machine:
             return replace(_OTHER_DEVICE, kind=complete.device_kind)
         architecture, cpu = architecture_of(complete), cpu_of(complete)
         vectors = architecture.vectors_of(features_of(complete))
+        cores = cpu.cores if System.of(complete.triple).has_threads else 1
         found = _host_caches() if complete == Target.host() else {}
         l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
         return Machine(
-            vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cpu.cores,
+            vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
             architecture.multiplies_by_element,
         )  # fmt: skip
 

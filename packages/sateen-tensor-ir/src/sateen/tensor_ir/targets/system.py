@@ -15,6 +15,11 @@ class System(Enum):
     WEBASSEMBLY = ("wasm",)
     NONE = ()
 
+    @property
+    def has_threads(self) -> bool:
+        """Whether libraries of ours have threads there: on Linux. Elsewhere a network runs on that of its caller."""
+        return self is System.LINUX
+
     @staticmethod
     def of(triple: str) -> System:
         """The system of a triple; NONE for an unknown one, and for machines without a system."""
