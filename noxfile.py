@@ -159,12 +159,14 @@ def bench(session: nox.Session) -> None:
 @nox.session(python=PYTHON, default=False)
 def fuzz(session: nox.Session) -> None:
     """2,000 random schedules, 200 that must be refused, 10,000 damaged ONNX models, 2,000 of each other format, 5,000
-    random graphs; `nox -s fuzz -- schedules|models|formats|graphs [OPTION...]` runs one of these programs."""
+    random graphs, 100,000 hostile connections; `nox -s fuzz -- schedules|models|formats|graphs|connections [OPTION...]`
+    runs one of these programs."""
     programs = {
         "schedules": "run.py",
         "models": "onnx_mutants.py",
         "formats": "format_mutants.py",
         "graphs": "graphs.py",
+        "connections": "connections.py",
     }
     if session.posargs and session.posargs[0] not in programs:
         session.error(f"expected one of {', '.join(programs)} before options, found {session.posargs[0]}")
@@ -182,6 +184,14 @@ def targets(session: nox.Session) -> None:
     options = session.posargs or ("--write", "docs/targets.md")
     environment = {"PYTHONPATH": os.pathsep.join(map(str, folders))}  # the emulator; the operators and their arguments
     session.run("python", "tests/targets/run.py", *options, env=environment)
+
+
+@nox.session(python=PYTHON, default=False)
+def fleet(session: nox.Session) -> None:
+    """200 measurements on four boards that are killed, stopped, restarted and cut off; 10,000 calls of one session."""
+    install(session, "test")
+    session.run("python", "tests/fleet/chaos.py", *session.posargs)
+    session.run("python", "tests/fleet/soak.py")
 
 
 @nox.session(python=PYTHON, default=False)

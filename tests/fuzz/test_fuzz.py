@@ -8,6 +8,7 @@ import pytest
 
 PROGRAM = Path(__file__).with_name("run.py")
 GRAPHS = Path(__file__).with_name("graphs.py")
+CONNECTIONS = Path(__file__).with_name("connections.py")
 
 
 @pytest.mark.timeout(300)
@@ -25,3 +26,12 @@ def test_random_graphs_give_what_onnxruntime_gives() -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "20 graphs, 0 at fault" in result.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of processes in /proc")
+@pytest.mark.timeout(300)
+def test_hostile_connections_run_nothing_and_take_no_memory() -> None:
+    command = [sys.executable, str(CONNECTIONS), "--count", "1000", "--seed", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "1000 hostile connections" in result.stdout

@@ -184,6 +184,7 @@ def recorder(session: LocalSession, sent: list[bytes | memoryview]) -> Callable[
         ({"op": "empty", "unused": [], "dtype": "floot", "shape": []}, "expected an element type"),
         ({"op": "array", "unused": [], "arrays": [["float32", [1]]]}, "expected 4 bytes of arrays, found 0"),
         ({"op": "array", "unused": [], "arrays": [["float32", [-1]]]}, "expected an element type and a shape"),
+        ({"op": "array", "unused": [], "arrays": []}, "expected one array, found 0"),
         ({"op": "array", "unused": [], "arrays": [3]}, "expected an element type and a shape, found 3"),
     ],
 )

@@ -49,11 +49,12 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 
 
 @contextmanager
-def replacing(place: Path) -> Iterator[BinaryIO]:
+def replacing(place: Path, *, is_kept: bool = True) -> Iterator[BinaryIO]:
     """A new file next to `place`, which replaces it when the block ends, and is removed if the block fails.
 
     Processes that read or have mapped the place see either the old file or the new one. A symbolic link is replaced,
-    not followed. If one block is inside another, neither file is replaced before both are written.
+    not followed. If one block is inside another, neither file is replaced before both are written. Without `is_kept`
+    the file may be lost when the machine loses its power, and nobody waits for the disk.
     """
     require_name(place)
     if place.exists():
@@ -63,7 +64,8 @@ def replacing(place: Path) -> Iterator[BinaryIO]:
         with temporary.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if is_kept:
+                os.fsync(file.fileno())
         temporary.replace(place)
     except BaseException:
         temporary.unlink(missing_ok=True)

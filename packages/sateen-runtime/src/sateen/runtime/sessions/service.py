@@ -169,7 +169,7 @@ class SessionService:
     def _keep(self, payload: memoryview, digest: str) -> Answer:
         if hashlib.sha256(payload).hexdigest() != digest:
             raise ArgumentError(f"expected content of digest {digest}, found other content")
-        with replacing(self._stored(digest)) as file:
+        with replacing(self._stored(digest), is_kept=False) as file:  # its digest says if it is whole
             file.write(payload)
         return {}, ()
 
@@ -276,8 +276,7 @@ class SessionService:
         return {p.name: self._arrays[self._known(number, self._arrays)] for p, number in places if number is not None}
 
     def _array(self, payload: memoryview, arrays: list[Any]) -> Answer:
-        (value,) = framing.rebuild(arrays, payload)
-        return {"array": self._held(value)}, ()
+        return {"array": self._held(_one(arrays, payload))}, ()
 
     def _empty(self, dtype: str, shape: list[Any]) -> Answer:
         return {"array": self._held(empty(tuple(shape), dtype))}, ()
@@ -292,14 +291,14 @@ class SessionService:
         return {}, [framing.raw(self._arrays[self._known(array, self._arrays)])]
 
     def _write(self, payload: memoryview, array: int, arrays: list[Any]) -> Answer:
-        held, (value,) = self._arrays[self._known(array, self._arrays)], framing.rebuild(arrays, payload)
+        held, value = self._arrays[self._known(array, self._arrays)], _one(arrays, payload)
         if (held.dtype, held.shape) != (value.dtype, value.shape):
             raise ArgumentError(f"expected {held.type}, found {value.type}")
         held.numpy()[...] = value.numpy()
         return {}, ()
 
     def _put(self, payload: memoryview, name: str) -> Answer:
-        with replacing(self._file(name)) as file:
+        with replacing(self._file(name), is_kept=False) as file:
             file.write(payload)
         return {}, ()
 
@@ -344,6 +343,12 @@ class SessionService:
         if not isinstance(number, int) or number not in held:
             raise ArgumentError(f"expected what this session holds, found number {number!r:.80}")
         return number
+
+
+def _one(described: list[Any], payload: memoryview) -> NDArray:
+    if len(described) != 1:
+        raise ArgumentError(f"expected one array, found {len(described)}")
+    return framing.rebuild(described, payload)[0]
 
 
 def _is_sent(described: object) -> bool:
