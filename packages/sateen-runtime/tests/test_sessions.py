@@ -233,7 +233,7 @@ def test_an_answer_that_is_too_large_is_told_and_the_session_goes_on(
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path) -> None:
+    def full(path: Path, **_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(service, "replacing", full)
