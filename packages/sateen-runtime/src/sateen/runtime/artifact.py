@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import accumulate, islice
+from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,6 +31,7 @@ from sateen.runtime.files import replacing
 from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
 from sateen.runtime.signature import Parameter, Signature
+from sateen.runtime.static_archive import ARCHIVE_MAGIC, Footprint, code_sizes, network_archive
 from sateen.runtime.steps import Step
 from sateen.runtime.threads import MOST_THREADS, Threads
 
@@ -148,9 +150,46 @@ class Artifact:
         file and where it can't be written, TargetError for a target that this version does not know.
         """
         place = Path(path)
+        if self.is_static:
+            raise ArtifactError(
+                f"expected code of a shared library, found a static archive for {_machine(self.target)}; "
+                "see export_archive"
+            )
         header = header_of(self.signature, self.target, name, self.aliases)
         library = with_parameters(self.library, whole(self.parameters), place.name)
         write_library(place, library, header)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the code is a static archive, for programs to link, not a library that is loaded."""
+        return self.library.startswith(ARCHIVE_MAGIC)
+
+    def export_archive(self, path: str | os.PathLike[str], name: str = "network") -> None:
+        """Write a static archive that holds the network with its parameters, and a C header beside it (ending in .h).
+
+        All names of its symbols, and those that the header declares, begin with `name`, so that a program links any
+        number of networks (docs/c.md). Files are replaced as by `export_library`, whose errors these are too;
+        ArtifactError for an artifact whose code is no static archive.
+        """
+        place = Path(path)
+        self._require_static()
+        header = header_of(self.signature, self.target, name, self.aliases, static=True)
+        write_library(place, network_archive(self.library, whole(self.parameters), name), header)
+
+    @property
+    def footprint(self) -> Footprint:
+        """The bytes that the network takes in a program. Raises ArtifactError for code that is no static archive."""
+        self._require_static()
+        code, data = code_sizes(self.library)
+        arrays = sum(prod(map(int, p.shape)) * p.dtype.bytes for p in (*self.inputs, *self.outputs))
+        return Footprint(code, len(self.parameters), data, self.workspace_bytes, arrays)
+
+    def _require_static(self) -> None:
+        if not self.is_static:
+            raise ArtifactError(
+                f"expected code that programs link statically, found that of a library for {_machine(self.target)}; "
+                "compile the model again: sateen export MODEL --as static, or build(graph, static=True)"
+            )
 
 
 def parameter_rows(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from string import Template
 from types import MappingProxyType
 
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.signature import Parameter, Signature
+from sateen.runtime.static_archive import symbol_of
 from sateen.runtime.target import Target
 
 _HEADER = Template("""\
@@ -18,7 +20,7 @@ _HEADER = Template("""\
  *
 $described
  *
- * The library holds the parameters. A program links one network; several are opened with dlopen.
+ * $linking
  */
 #ifndef ${upper}_NETWORK_H
 #define ${upper}_NETWORK_H
@@ -33,14 +35,14 @@ extern "C" {
 #endif
 
 int32_t $function(const sateen_host *host, DLTensor *const *args, int32_t n);
-const void *sateen_parameters(void);
-
+const void *$parameters(void);
+$messages
 #ifdef __cplusplus
 }
 #endif
 
 /* Runs the network on compact arrays. The workspace is aligned to 64 bytes and belongs to the caller: calls at one time
- * need one each. host may be NULL. Returns 0, or a status for sateen_status_message. */
+ * need one each. host may be NULL. Returns 0, or a status for $status_message. */
 static inline int32_t ${name}_run(const sateen_host *host, $arguments)
 {
     DLTensor sateen_tensors[$count];
@@ -70,6 +72,8 @@ $shapes
 #endif
 """)
 
+_SHARED = "The library holds the parameters. A program links one network; several are opened with dlopen."
+_STATIC = "The archive holds the parameters. A program links any number of networks of different names."
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
     re.findall(
@@ -89,14 +93,23 @@ _RESERVED = frozenset(
 _C_FLOATS = {"float32": "float", "float64": "double"}
 
 
-def header_of(signature: Signature, target: str, name: str, aliases: Mapping[str, str] = MappingProxyType({})) -> str:
+def header_of(
+    signature: Signature,
+    target: str,
+    name: str,
+    aliases: Mapping[str, str] = MappingProxyType({}),
+    *,
+    static: bool = False,
+) -> str:
     """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
 
-    All names that it defines begin with `name`. `aliases` are the outputs that may use the memory of an input. Raises
+    All names that it defines begin with `name`; with `static` those of the symbols that it declares, too. `aliases` are
+    the outputs that may use the memory of an input. Raises
     ArgumentError if `name` is no C identifier, TargetError if `target` is not the text of a target.
     """
     if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
         raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
+    symbol = partial(symbol_of, name) if static else str
     all_of = signature.parameters
     *arrays, parameters, workspace = all_of
     names = _c_names(arrays)
@@ -120,7 +133,11 @@ def header_of(signature: Signature, target: str, name: str, aliases: Mapping[str
                 f"#define {upper}_PARAMETER_BYTES {parameters.shape[0]}",
             ]
         ),
-        function=signature.name,
+        function=symbol(signature.name),
+        parameters=symbol("sateen_parameters"),
+        messages=f"const char *{symbol('sateen_status_message')}(int32_t status);\n" if static else "",
+        status_message=symbol("sateen_status_message"),
+        linking=_STATIC if static else _SHARED,
         arguments=", ".join([*(f"{_c_type(p)} *{c}" for p, c in given[:-1]), "void *workspace"]),
         count=len(all_of),
         shapes="\n".join(
@@ -132,7 +149,7 @@ def header_of(signature: Signature, target: str, name: str, aliases: Mapping[str
         bits=", ".join(str(p.dtype.bits) for p in all_of),
         ranks=", ".join(str(len(p.shape)) for p in all_of),
         extents=", ".join(f"sateen_shape{i}" if p.shape else "NULL" for i, p in enumerate(all_of)),
-        data=", ".join([*names, "sateen_parameters()", "workspace"]),
+        data=", ".join([*names, f"{symbol('sateen_parameters')}()", "workspace"]),
     )
 
 

@@ -29,9 +29,10 @@ def compile_model(
     change: Callable[[Graph], Graph] = lambda graph: graph,
     *,
     timed: bool = False,
+    static: bool = False,
 ) -> Artifact:
     """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are
-    timed."""
+    timed, with `static` its code is a static archive."""
     check_target(compilation)
     records = records_of(compilation)
     cache = object_cache(compilation)
@@ -47,6 +48,7 @@ def compile_model(
                 denormals=compilation.denormals,
                 records=records,
                 timed=timed,
+                static=static,
                 workers=workers,
                 cache=cache,
             )
@@ -70,10 +72,10 @@ def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
     return None
 
 
-def open_artifact(path: Path, compilation: Compilation) -> Artifact:
-    """The artifact in a file, or of a model in it."""
+def open_artifact(path: Path, compilation: Compilation, *, static: bool = False) -> Artifact:
+    """The artifact in a file, or of a model in it, which is compiled to a static archive if asked for."""
     if not is_artifact(path):
-        return compile_model(path, compilation)
+        return compile_model(path, compilation, static=static)
     _require_default(path, compilation)
     return read_artifact(path, verified=verified_files())
 

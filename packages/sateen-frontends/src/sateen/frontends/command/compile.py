@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -13,6 +13,7 @@ from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
 from sateen.frontends.command.artifacts import compile_model
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import keep_sources, writing
+from sateen.frontends.command.memory_limits import MemoryLimits, flash_text, memory_options, memory_text
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.reading import sources_of
 from sateen.runtime import Target
@@ -27,13 +28,23 @@ MOST_FEATURES = 3
 @click.option("-o", "--output", required=True, type=NEW_FILE, metavar="OUT.sateen")
 @click.option("--timed", is_flag=True, help="Make it tell the time of each step, for `sateen profile OUT.sateen`.")
 @click.option("--verbose", is_flag=True, help="Name all features of the processor that the code may use.")
+@memory_options
 @compilation_options
 @json_option
-def compile_(model: Path, output: Path, timed: bool, verbose: bool, compilation: Compilation, as_json: bool) -> None:
+def compile_(
+    model: Path,
+    output: Path,
+    timed: bool,
+    verbose: bool,
+    limits: MemoryLimits,
+    compilation: Compilation,
+    as_json: bool,
+) -> None:
     """Compile MODEL into the artifact OUT.sateen, which `sateen run` and sateen-runtime run."""
     keep_sources("-o", [output], sources_of(model, compilation))
     start = perf_counter()
     artifact = compile_model(model, compilation, timed=timed)
+    limits.check(artifact)
     with writing(output):
         artifact.save(output)
     seconds = perf_counter() - start
@@ -47,6 +58,7 @@ def compile_(model: Path, output: Path, timed: bool, verbose: bool, compilation:
                 "workspace_bytes": artifact.workspace_bytes,
                 "target": artifact.target,
                 "seconds": round(seconds, 3),
+                **({"footprint": asdict(artifact.footprint)} if artifact.is_static else {}),
             }
         )
         return
@@ -54,6 +66,10 @@ def compile_(model: Path, output: Path, timed: bool, verbose: bool, compilation:
         f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
         f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
     )
+    if artifact.is_static:
+        footprint = artifact.footprint
+        say(f"flash {size(footprint.flash)}: {flash_text(footprint)}")
+        say(f"memory {size(footprint.memory)}: {memory_text(footprint)}")
     target = Target.parse(artifact.target)
     named = f"this machine ({llvm.get_host_cpu_name()}): " if compilation.target == "llvm" else ""
     say(f"for {named}{target if verbose else _shortened(target)}")

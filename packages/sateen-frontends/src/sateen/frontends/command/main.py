@@ -19,6 +19,7 @@ from sateen.frontends.command.bench import bench
 from sateen.frontends.command.check import check
 from sateen.frontends.command.compile import compile_
 from sateen.frontends.command.doctor import doctor
+from sateen.frontends.command.export import export
 from sateen.frontends.command.inspect import inspect
 from sateen.frontends.command.output import say
 from sateen.frontends.command.profile import profile
@@ -42,7 +43,7 @@ def sateen() -> None:
     """
 
 
-for verb in (check, compile_, run, verify, bench, profile, inspect, tune, doctor, rpc):
+for verb in (check, compile_, export, run, verify, bench, profile, inspect, tune, doctor, rpc):
     sateen.add_command(verb)
 
 

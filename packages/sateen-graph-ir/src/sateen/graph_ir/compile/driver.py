@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
@@ -26,30 +26,34 @@ from sateen.graph_ir.tune import Records
 from sateen.graph_ir.version import __version__
 from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
 from sateen.runtime.signature import Metadata
+from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import ObjectCache
 from sateen.tensor_ir.codegen import (
     PARAMETER_SYMBOLS,
     PARAMETERS_TEXT,
+    STATIC_PARAMETERS_TEXT,
     TARGET_KINDS,
     CompilerPool,
     companion_text,
     compile_for,
     compile_functions,
+    freestanding_text,
     machine_of,
     signature_of,
 )
 from sateen.tensor_ir.ir import DENORMALS, Function
-from sateen.tensor_ir.link import link
-from sateen.tensor_ir.targets import with_features
+from sateen.tensor_ir.link import link, link_static
+from sateen.tensor_ir.targets import System, with_features
 
-EXPORTS = (
+STATIC_EXPORTS = (
     "run",
     "sateen_abi_version",
     "sateen_default_host",
     "sateen_status_message",
     "sateen_metadata",
-    *PARAMETER_SYMBOLS,
+    "sateen_parameters",
 )
+EXPORTS = tuple(dict.fromkeys((*STATIC_EXPORTS, *PARAMETER_SYMBOLS)))
 LONGEST_SONAME = 128
 """The most characters in the name of a library, without its suffix."""
 
@@ -108,6 +112,7 @@ def build(
     operators: OpSet = OPS,
     observer: Observer | None = None,
     timed: bool = False,
+    static: bool = False,
     workers: CompilerPool | None = None,
     cache: ObjectCache | None = None,
 ) -> Artifact:
@@ -120,11 +125,12 @@ def build(
     (4.10). `records` are measurements for the choice of methods; the artifact's options contain their digest, and
     numerics and denormals unless these are default and keep. `pipeline` replaces the passes that optimise the graph,
     `operators` may have lowerings in place of ours (OpSet.with_lowering), `observer` gets a record of each pass.
-    `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels
-    in parallel, `cache` keeps their object code; neither changes the result. Raises InferenceError, LoweringError,
-    CodegenError, LinkError, each of which names the node; TargetError for a kind of target other than llvm; and
-    ArgumentError for anything but a graph with outputs, `params` of another type, unknown `denormals`, and records
-    together with a pipeline.
+    `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`. With `static` the
+    artifact's code is a static archive, for `Artifact.export_archive`, as that for machines without a system always is.
+    `workers` compile kernels in parallel, `cache` keeps their object code; neither changes the result. Raises
+    InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind of
+    target other than llvm; and ArgumentError for anything but a graph with outputs, `params` of another type, unknown
+    `denormals`, and records together with a pipeline.
     """
     if denormals not in DENORMALS:
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
@@ -149,8 +155,7 @@ def build(
     codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
     told = str(with_features(complete))
     metadata = Metadata(_producer(), told, (signature_of(network.entry),))
-    companion = compile_for(companion_text(complete.triple, metadata) + PARAMETERS_TEXT, complete)
-    library = link([*codes, companion], complete.triple, EXPORTS, _soname(graph.name))
+    library = _library(codes, metadata, complete, _soname(graph.name), static=static)
     names = {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
     return Artifact(
         _producer(),
@@ -169,6 +174,16 @@ def build(
         labels=graph.labels,
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
     )
+
+
+def _library(codes: Sequence[bytes], metadata: Metadata, target: Target, soname: str, *, static: bool) -> bytes:
+    """The shared library of a network's code, or its static archive, which a machine without a system always gets."""
+    companion = companion_text(target.triple, metadata)
+    if static or System.of(target.triple) is System.NONE:
+        code = compile_for(companion + STATIC_PARAMETERS_TEXT + freestanding_text(target), target)
+        return link_static([*codes, code], target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
+    code = compile_for(companion + PARAMETERS_TEXT, target)
+    return link([*codes, code], target.triple, EXPORTS, soname)
 
 
 def _required(graph: object) -> Graph:

@@ -2,7 +2,8 @@
 
 from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
 from sateen.tensor_ir.codegen.llvm import companion_text
-from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
+from sateen.tensor_ir.codegen.llvm.freestanding import freestanding_text
+from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT, STATIC_PARAMETERS_TEXT
 from sateen.tensor_ir.codegen.object_cache import ObjectCache, cache_key
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, compile_functions, machine_of
 from sateen.tensor_ir.codegen.signature import signature_of
@@ -11,6 +12,7 @@ from sateen.tensor_ir.codegen.workers import CompilerPool, Compilers, receive_me
 __all__ = [
     "PARAMETERS_TEXT",
     "PARAMETER_SYMBOLS",
+    "STATIC_PARAMETERS_TEXT",
     "TARGET_KINDS",
     "CompilerPool",
     "Compilers",
@@ -20,6 +22,7 @@ __all__ = [
     "companion_text",
     "compile_for",
     "compile_functions",
+    "freestanding_text",
     "machine_of",
     "receive_message",
     "send_message",

@@ -4,6 +4,7 @@ from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 
 from sateen.runtime.processor import architecture_of as _architecture_of
+from sateen.tensor_ir.link.archive import FREESTANDING, link_static
 from sateen.tensor_ir.link.elf import BIONIC, C_LIBRARY, MUSL, link_shared
 from sateen.tensor_ir.link.external import link_with_lld, linker_remedy
 from sateen.tensor_ir.link.object_file import read_object
@@ -14,10 +15,12 @@ from sateen.tensor_ir.targets import System as _System
 __all__ = [
     "BIONIC",
     "C_LIBRARY",
+    "FREESTANDING",
     "MUSL",
     "link",
     "link_module",
     "link_shared",
+    "link_static",
     "link_with_lld",
     "linker_remedy",
     "read_object",

@@ -19,6 +19,9 @@ from sateen.tensor_ir.targets.relocation import WORD32, Addressing, Field, Linki
 HALF_WIDE = replace(NARROW, multiply_add_bytes=8, load_bytes=8, load_cycles=2.0, l1=8.0, l2=4.0, memory=1.0)
 """Vectors of 16 bytes pass as two halves: one multiply-add and one load of 8 bytes a cycle."""
 
+SCALAR = replace(HALF_WIDE, multiply_add_bytes=4, load_bytes=4, l1=4.0, l2=4.0)
+"""One multiply-add or load of 4 bytes a cycle."""
+
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 0)
 _V7 = frozenset({"neon"})
@@ -33,6 +36,8 @@ _CPUS = (
     CPU("cortex-a17", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW),
     CPU("cortex-a53", _V8, (32 * _KB, 512 * _KB, 0), NARROW),
     CPU("cortex-a72", _V8, (32 * _KB, 1 * _MB, 0), NARROW),
+    CPU("cortex-m4", frozenset(), (64 * _KB, 64 * _KB, 0), SCALAR, cores=1),  # no cache: its memory is as near
+    CPU("cortex-m7", frozenset(), (16 * _KB, 64 * _KB, 0), SCALAR, cores=1),
 )
 
 _FPSCR = FloatMode(
@@ -97,7 +102,8 @@ ARM = Architecture(
     title="ARM",
     triple="armv7-linux-gnueabihf",
     abi=POINTERS_OF_32_BITS,
-    vectors=(Vectors(16, 14),),  # of 16: two hold what moves between memory and the others
+    # of 16 vectors two hold what moves between memory and the others
+    vectors=(Vectors(16, 14, "neon"), Vectors(4, 32)),
     levels=(CPU("generic", frozenset(), _TYPICAL, HALF_WIDE),),
     cpus={cpu.name: cpu for cpu in _CPUS},
     float_mode=_FPSCR,

@@ -14,7 +14,7 @@ from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.isolation import isolated_program
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
-from sateen.tensor_ir.targets import architecture_named
+from sateen.tensor_ir.targets import System, architecture_named
 
 _PROBE = """
 import sys, llvmlite.binding as llvm
@@ -77,7 +77,7 @@ def with_vendor(triple: str) -> str:
 
 def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
     """LLVM's description of a machine. Raises TargetError for a triple that sateen or LLVM does not support."""
-    architecture = architecture_named(triple)
+    architecture_named(triple)
     initialise()
     try:
         target = llvm.Target.from_triple(with_vendor(triple))
@@ -88,10 +88,15 @@ def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: 
         cpu=cpu,
         features=features,
         opt=2,
-        reloc=architecture.relocation_model,
+        reloc=_relocation_model(triple),
         codemodel="jitdefault" if jit else "default",
         abiname=abi,
     )
+
+
+def _relocation_model(triple: str) -> str:
+    """How LLVM forms addresses: programs of machines without a system lie where their linker has put them."""
+    return "static" if System.of(triple) is System.NONE else architecture_named(triple).relocation_model
 
 
 class ParsedModule:

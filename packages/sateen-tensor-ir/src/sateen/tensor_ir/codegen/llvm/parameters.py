@@ -7,6 +7,8 @@ otherwise it would be folded as the zero that it is here.
 
 from __future__ import annotations
 
+from sateen.runtime.static_archive import PARAMETER_DATA
+
 PARAMETER_SYMBOLS = ("sateen_parameters", "sateen_parameters_offset")
 PARAMETERS_TEXT = """\
 @sateen_parameters_offset = protected constant i64 0
@@ -18,3 +20,11 @@ define ptr @sateen_parameters() nounwind {
   ret ptr %place
 }
 """
+
+STATIC_PARAMETERS_TEXT = f"""\
+@{PARAMETER_DATA} = external hidden constant i8
+define ptr @sateen_parameters() nounwind {{
+  ret ptr @{PARAMETER_DATA}
+}}
+"""
+"""The same for a static archive, where another object has the parameters."""

@@ -1,0 +1,85 @@
+"""`sateen export`: a network in the form that a program in another language uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
+from sateen.frontends.command.artifacts import open_artifact
+from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.files import keep_sources
+from sateen.frontends.command.memory_limits import MemoryLimits, memory_options
+from sateen.frontends.command.output import say, show_json
+from sateen.frontends.command.reading import sources_of
+from sateen.runtime import Artifact
+from sateen.runtime.display import size
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of exports: its name, whether a model is compiled for a static archive, and what writes it."""
+
+    name: str
+    static: bool
+    write: Callable[[Artifact, Path, str], None]
+
+
+FORMS = {
+    form.name: form
+    for form in (
+        Form("shared", False, Artifact.export_library),
+        Form("static", True, Artifact.export_archive),
+    )
+}
+
+
+@click.command(short_help="A network as a library for programs.")
+@click.argument("model", type=MODEL)
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice([*FORMS]),
+    required=True,
+    help="shared: a library that is loaded; static: an archive that a program links.",
+)
+@click.option("-o", "--output", required=True, type=NEW_FILE, metavar="FILE")
+@click.option(
+    "--prefix",
+    default="network",
+    show_default=True,
+    metavar="NAME",
+    help="What the names in the header begin with, and of an archive those of all symbols.",
+)
+@memory_options
+@compilation_options
+@json_option
+def export(
+    model: Path, form: str, output: Path, prefix: str, limits: MemoryLimits, compilation: Compilation, as_json: bool
+) -> None:
+    """Write the network of MODEL, a model or an artifact, with its parameters, and a C header beside it (ending in .h).
+
+    An artifact has code of one form: a static archive if it is for a machine without a system, otherwise a library. A
+    model is compiled for the form that is asked for.
+    """
+    chosen = FORMS[form]
+    keep_sources("-o", [output, output.with_suffix(".h")], sources_of(model, compilation))
+    artifact = open_artifact(model, compilation, static=chosen.static)
+    limits.check(artifact)
+    chosen.write(artifact, output, prefix)
+    header = output.with_suffix(".h")
+    if as_json:
+        show_json(
+            {
+                "output": str(output),
+                "header": str(header),
+                "bytes": output.stat().st_size,
+                "target": artifact.target,
+                "prefix": prefix,
+            }
+        )
+        return
+    say(f"{output}: {size(output.stat().st_size)}, and {header.name}")

@@ -1,0 +1,80 @@
+"""The memory of a machine without a system on the command line, and whether a network fits into it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from sateen.runtime import Artifact, TargetError
+from sateen.runtime.display import size
+from sateen.runtime.static_archive import Footprint
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimits:
+    """The bytes of flash and memory that a network may take; None where the command line gives none."""
+
+    flash: int | None = None
+    memory: int | None = None
+
+    @property
+    def is_given(self) -> bool:
+        return self.flash is not None or self.memory is not None
+
+    def check(self, artifact: Artifact) -> None:
+        """Raises TargetError for a network that takes more, and UsageError for one that is loaded, not linked."""
+        if not self.is_given:
+            return
+        if not artifact.is_static:
+            raise click.UsageError(
+                "--flash and --ram are for code that programs link: a target without a system, or --as static"
+            )
+        found = artifact.footprint
+        for option, limit, needed, parts in (
+            ("--flash", self.flash, found.flash, flash_text(found)),
+            ("--ram", self.memory, found.memory, memory_text(found)),
+        ):
+            if limit is not None and needed > limit:
+                raise TargetError(f"{option}: expected a network of at most {limit} bytes, found {needed}: {parts}")
+
+
+def flash_text(footprint: Footprint) -> str:
+    return f"code {size(footprint.code)}, parameters {size(footprint.parameters)}"
+
+
+def memory_text(footprint: Footprint) -> str:
+    data = f"data {size(footprint.data)}, " if footprint.data else ""
+    return (
+        f"{data}workspace {size(footprint.workspace)}, inputs and outputs {size(footprint.arrays)}; "
+        "the stack is beside that"
+    )
+
+
+def byte_count(text: str) -> int:
+    """512K, 2M or 4096: a number of bytes."""
+    found = re.fullmatch(r"([1-9]\d*)([KM]?)", text)
+    if found is None:
+        raise click.BadParameter(f"expected a size such as 512K, found {text!r}")
+    number, unit = found.groups()
+    return int(number) * _UNITS[unit]
+
+
+def memory_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of `MemoryLimits` to a verb, which gets them as `limits`."""
+
+    @click.option("--flash", type=byte_count, metavar="512K", help="Refuse code and parameters beyond this size.")
+    @click.option(
+        "--ram", type=byte_count, metavar="128K", help="Refuse workspace, inputs and outputs beyond this size."
+    )
+    @functools.wraps(verb)
+    def collected(flash: int | None, ram: int | None, **others: Any) -> Any:
+        return verb(limits=MemoryLimits(flash, ram), **others)
+
+    return collected
