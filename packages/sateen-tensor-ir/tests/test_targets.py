@@ -91,8 +91,9 @@ def test_llvm_knows_every_processor(architecture):
 def test_llvm_knows_every_feature(architecture):
     known = machine_code._names(architecture.triple, "feature")
     named = frozenset[str]().union(*(row.features for row in architecture.rows))
-    asked = {architecture.half_feature, *(v.feature for v in architecture.vectors)} - {""}
-    assert named | asked <= set(known)
+    asked = {architecture.half_feature, architecture.rounding_feature, *(v.feature for v in architecture.vectors)}
+    asked |= {feature[1:] for feature in architecture.tuning}
+    assert named | asked - {""} <= set(known)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=lambda a: a.name)

@@ -79,6 +79,9 @@ class Architecture:
     """Features that change LLVM's choices, not what processors must have: `+name` or `-name`."""
     half_feature: str = ""
     """The feature without which there are no instructions to convert float16; '' if there always are."""
+    rounding_feature: str = ""
+    """The feature without which no instruction rounds to an integral value; '' if LLVM never calls the C library for
+    that."""
     attributes: str = ""
     """The attributes that LLVM reads at each function."""
     register_tile_bytes: int = 384

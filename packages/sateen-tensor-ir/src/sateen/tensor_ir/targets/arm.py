@@ -113,6 +113,7 @@ ARM = Architecture(
     # the scheduler that counts registers.
     tuning=("-slowfpvmlx", "-expand-fp-mlx", "+use-misched"),
     half_feature="vfp4",
+    rounding_feature="fp-armv8",
     register_tile_bytes=96,  # six registers, as many for terms, and one for the row that they multiply
     linking=_LINKING,
     host=HostServices(page="0x10000", futex="240L", pause="__builtin_arm_yield()"),

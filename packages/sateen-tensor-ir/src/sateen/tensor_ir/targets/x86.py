@@ -14,5 +14,6 @@ X86 = Architecture(
     abi=INTEGERS_OF_64_BITS_AT_4_BYTES,
     vectors=(Vectors(16, 16),),
     levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
+    rounding_feature="sse4.1",
     attributes=X86_64.attributes,
 )

@@ -123,6 +123,7 @@ X86_64 = Architecture(
     clock="llvm.readcyclecounter",  # rdtsc, of constant rate on every processor that has level x86-64-v2
     float_mode=_MXCSR,
     half_feature="f16c",
+    rounding_feature="sse4.1",
     # Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons.
     attributes='"min-legal-vector-width"="512" "prefer-vector-width"="512"',
     register_tile_bytes=384,  # 12 of AVX2's 16 registers, 6 of AVX-512's 32

@@ -11,6 +11,7 @@ from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.memory import Memory
 from sateen.tensor_ir.codegen.llvm.registers import Registers
+from sateen.tensor_ir.codegen.llvm.rounding import ROUNDINGS, has_rounding, rounded
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, like, literal, undefined_value, vector_literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
@@ -424,6 +425,8 @@ class Expressions:
         function = FUNCTIONS.get(e.name)
         first = arguments[0]
         match function.llvm if function is not None else None:
+            case LlvmIntrinsic(name) if name in ROUNDINGS and not has_rounding(self.writer):
+                return rounded(self.writer, name, first)
             case LlvmIntrinsic(name, overloads):
                 call = self.writer.intrinsic(name, first.type, *arguments, overloads=overloads)
                 return self.writer.emit(call, first.kind, first.lanes)
