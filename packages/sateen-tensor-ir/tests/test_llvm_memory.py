@@ -380,7 +380,8 @@ function f(a: float32[3, {0}], w: float32[{0}, 4], b: out float32[3, 4])
     ("target", "extent", "index", "together"),
     [
         ("aarch64-linux-gnu", 4, "k", True),
-        ("armv7-linux-gnueabihf", 4, "k", True),
+        ("armv7-linux-gnueabihf -mattr=+neon", 4, "k", True),
+        ("armv7-linux-gnueabihf -mattr=-neon", 4, "k", False),
         ("x86_64-linux-gnu", 4, "k", False),  # multiplies by elements of memory instead
         ("aarch64-linux-gnu", 8, "k * 2", False),
         ("aarch64-linux-gnu", 7, "k + k // 2 * 2", False),
@@ -400,7 +401,9 @@ def test_terms_that_are_loaded_together_are_those_of_their_iterations(
     tmp_path: Path, run_on_arm: Callable[..., str]
 ) -> None:
     source = TERMS.format(4, "k").replace("b[i, j] =", "if k != 2:\n          b[i, j] =")
-    build_functions([parse_function(source)], "llvm -mtriple=armv7-linux-gnueabihf").export_library(tmp_path / "f.so")
+    build_functions([parse_function(source)], "llvm -mtriple=armv7-linux-gnueabihf -mattr=+neon").export_library(
+        tmp_path / "f.so"
+    )
     (tmp_path / "main.c").write_text(
         """#include <stdio.h>
         #include "f.h"

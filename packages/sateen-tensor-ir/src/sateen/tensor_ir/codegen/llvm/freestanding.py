@@ -1,7 +1,7 @@
 """The functions that LLVM calls in code for ARM without a system, so that programs need memcpy and memset alone.
 
 Memory is moved by functions of the run-time ABI (RTABI32, section 4.3.4), which take the arguments of memset in another
-order. Rounding is that of the C library where the processor has no instruction for it, which only float32 has here.
+order.
 """
 
 from __future__ import annotations
@@ -27,47 +27,7 @@ define hidden void @__aeabi_memclr{alignment}(ptr %to, i32 %bytes) nounwind {{
 _DECLARATIONS = """\
 declare ptr @memcpy(ptr, ptr, i32)
 declare ptr @memset(ptr, i32, i32)
-declare float @llvm.fabs.f32(float)
-declare float @llvm.copysign.f32(float, float)
 """
-_WHOLE = "0x4160000000000000"
-"""2^23, from which on every float32 is an integer."""
-
-_ROUNDING = """\
-define hidden float @{name}(float %x) nounwind {{
-  %magnitude = call float @llvm.fabs.f32(float %x)
-  %has.fraction = fcmp olt float %magnitude, {whole}
-  br i1 %has.fraction, label %fraction, label %integer
-integer:
-  ret float %x
-fraction:
-{body}
-  %result = call float @llvm.copysign.f32(float %rounded, float %x)
-  ret float %result
-}}
-"""
-_TRUNCATED = """\
-  %number = fptosi float %x to i32
-  %truncated = sitofp i32 %number to float"""
-_BODIES = {
-    "truncf": f"""\
-{_TRUNCATED}
-  %rounded = fadd float %truncated, -0.0""",
-    "floorf": f"""\
-{_TRUNCATED}
-  %is.above = fcmp ogt float %truncated, %x
-  %step = select i1 %is.above, float -1.0, float -0.0
-  %rounded = fadd float %truncated, %step""",
-    "ceilf": f"""\
-{_TRUNCATED}
-  %is.below = fcmp olt float %truncated, %x
-  %step = select i1 %is.below, float 1.0, float -0.0
-  %rounded = fadd float %truncated, %step""",
-    "roundevenf": f"""\
-  %sum = fadd float %magnitude, {_WHOLE}
-  %rounded = fsub float %sum, {_WHOLE}""",
-}
-"""The sum of roundevenf has no bits for a fraction; rounding to nearest is the mode of all code of ours."""
 
 
 def freestanding_text(target: Target) -> str:
@@ -75,5 +35,4 @@ def freestanding_text(target: Target) -> str:
     if architecture_of(target).name != "arm" or System.of(target.triple) is not System.NONE:
         return ""
     memory = (_MEMORY.format(alignment=alignment) for alignment in _ALIGNMENTS)
-    rounding = (_ROUNDING.format(name=name, whole=_WHOLE, body=body) for name, body in _BODIES.items())
-    return "".join([_DECLARATIONS, *memory, *rounding])
+    return "".join([_DECLARATIONS, *memory])

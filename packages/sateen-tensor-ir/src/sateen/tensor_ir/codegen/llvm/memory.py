@@ -89,7 +89,7 @@ class Memory:
             if (
                 own is not None
                 and form.terms.get(var) == 1
-                and len(iterations) * e.dtype.bytes == architecture.vectors[-1].bytes
+                and len(iterations) * e.dtype.bytes == architecture.vectors_of(self.writer.module.features).bytes
                 and not any(node is var for atom in form.terms if atom is not var for node in walk(atom))
                 and self.addresses.is_in_bounds(e)
             ):
