@@ -16,8 +16,10 @@ import pytest
 
 from sateen.tensor_ir.host import host_text
 from sateen.tensor_ir.targets import ARCHITECTURES, Architecture
+from sateen.tensor_ir.targets.wasm import WASM32
 
-HOSTED = [architecture for architecture in ARCHITECTURES.values() if architecture.host is not None]
+POOLS = [architecture for architecture in ARCHITECTURES.values() if architecture.host is not None]
+HOSTED = [*POOLS, WASM32]
 VERSION = 15
 """Of clang."""
 
@@ -42,16 +44,18 @@ def _is_it(compiler: str) -> bool:
 
 
 def host_text_of(compiler: str, architecture: Architecture) -> str:
-    """What the compiler makes of host.c, without what belongs to its machine: triple, processor and metadata."""
+    """What the compiler makes of host.c, for WebAssembly of wasm_pool.c, without what belongs to its machine: triple,
+    processor and metadata."""
     host = architecture.host
-    assert host is not None
-    facts = {"PAGE": host.page, "FUTEX": host.futex, "PAUSE()": host.pause}
+    if host is None:
+        name, facts = "wasm_pool.c", ["-matomics", "-mbulk-memory"]
+    else:
+        name, facts = "host.c", [f"-DPAGE={host.page}", f"-DFUTEX={host.futex}", f"-DPAUSE()={host.pause}"]
     with (
-        as_file(files("sateen.tensor_ir.host").joinpath("host.c")) as source,
+        as_file(files("sateen.tensor_ir.host").joinpath(name)) as source,
         as_file(files("sateen.runtime").joinpath("include")) as include,
     ):
-        command = [compiler, f"--target={architecture.triple}", *_OPTIONS, "-isystem", str(include)]
-        command += [f"-D{name}={value}" for name, value in facts.items()]
+        command = [compiler, f"--target={architecture.triple}", *_OPTIONS, *facts, "-isystem", str(include)]
         done = subprocess.run(
             [*command, source.name, "-o", "-"], cwd=source.parent, capture_output=True, text=True, check=True
         )
@@ -62,27 +66,33 @@ def host_text_of(compiler: str, architecture: Architecture) -> str:
     return text.strip("\n") + "\n"
 
 
+def text_of(architecture: Architecture) -> str:
+    triple = WASM32.triple if architecture is WASM32 else f"{architecture.name}-linux-gnu"
+    return host_text(triple, frozenset({"atomics"}))
+
+
 @pytest.mark.parametrize("architecture", HOSTED, ids=lambda a: a.name)
 def test_the_text_is_that_of_the_source(architecture):
     compiler = clang()
     if compiler is None:
         pytest.skip(f"clang {VERSION} is not installed; other versions write other text")
-    assert host_text(f"{architecture.name}-linux-gnu") == host_text_of(compiler, architecture)
+    assert text_of(architecture) == host_text_of(compiler, architecture)
 
 
 @pytest.mark.parametrize("architecture", HOSTED, ids=lambda a: a.name)
 def test_nothing_is_visible_but_what_libraries_export(architecture):
-    module = llvm.parse_assembly(host_text(f"{architecture.name}-linux-gnu"))
+    module = llvm.parse_assembly(text_of(architecture))
     module.verify()
     defined = [f for f in module.functions if not f.is_declaration and f.linkage == llvm.Linkage.external]
-    assert {f.name for f in defined} == {"sateen_abi_version", "sateen_default_host", "sateen_pool_stop"}
+    of_the_pool = "sateen_pool_join" if architecture is WASM32 else "sateen_pool_stop"
+    assert {f.name for f in defined} == {"sateen_abi_version", "sateen_default_host", of_the_pool}
     shown = [v for v in module.global_variables if v.linkage == llvm.Linkage.external]
     assert all(v.visibility == llvm.Visibility.hidden for v in shown)
 
 
 @pytest.mark.parametrize("architecture", HOSTED, ids=lambda a: a.name)
 def test_the_text_fits_any_processor_of_its_architecture(architecture):
-    text = host_text(f"{architecture.name}-linux-gnu")
+    text = text_of(architecture)
     assert not any(word in text for word in ("target-cpu", "target-features", "target triple", "target datalayout"))
 
 

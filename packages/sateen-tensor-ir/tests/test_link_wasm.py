@@ -214,6 +214,15 @@ def test_float16_is_converted_without_functions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.float32(found), values.astype(np.float16).astype(np.float32))
 
 
+@pytest.mark.parametrize(("target", "limits"), [("wasm32", 0), ("wasm32-threads", 3)])
+def test_memory_is_shared_where_instructions_are_atomic(target: str, limits: int) -> None:
+    a = te.placeholder((64,), name="A")
+    b = te.compute((64,), lambda i: a[i] * 2.0, name="B")
+    library = build(te.create_schedule(b), [a, b], target=target, name="f").library()
+    assert b"\3env\6memory" + bytes([2, limits]) in library
+    assert (b"sateen_pool_join" in library) == (target == "wasm32-threads")
+
+
 def accepts(module: bytes, folder: Path) -> bool:
     """Whether Node's engine takes the instructions of a module."""
     program = "console.log(WebAssembly.validate(require('fs').readFileSync(process.argv[1])))"

@@ -57,6 +57,11 @@ def test_vector_registers_are_those_of_the_processor(text, vector_bytes, registe
     assert machine.lanes() == vector_bytes // 4
 
 
+@pytest.mark.parametrize(("target", "cores"), [("wasm32", 1), ("wasm32-threads", 4), ("cortex-m4", 1), ("aarch64", 4)])
+def test_a_machine_without_threads_has_one_core(target, cores):
+    assert Machine.of(target).cores == cores
+
+
 def test_a_machine_is_of_the_kind_of_its_target():
     assert [Machine.of(text).kind for text in (X86, "c", "opencl")] == [
         DeviceKind.CPU, DeviceKind.CPU, DeviceKind.OPENCL,

@@ -74,14 +74,18 @@ export class Model {
   /** What the elements along the last axis of an output are called, by its name, where the model tells. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly target: string;
+  /** The threads of a run, the caller's among them. */
+  readonly threads: number;
   /** The outputs by name, new tensors. Throws ArgumentError for inputs that don't fit, ExecutionError for a failure. */
   run(inputs: Record<string, Input>): Promise<Record<string, Tensor>>;
   /** Times samples of runs, after one run that is not counted. */
   time(inputs: Record<string, Input>, options?: TimeOptions): Promise<TimeResult>;
+  /** End the threads. The model can't run from then on. */
+  close(): void;
 }
 
 export interface LoadOptions {
-  /** The most threads of a run; 1 by default. */
+  /** The most threads of a run; 1 by default. An artifact for `wasm32-threads` uses them where memory can be shared. */
   threads?: number;
 }
 

@@ -33,6 +33,11 @@ export class MemoryPlan {
     return array;
   }
 
+  /** Room for the stack of a thread; its upper end, where it begins. */
+  addStack(bytes) {
+    return this.#take(bytes) + bytes;
+  }
+
   /** Room for the pointers to all arrays, in their order. */
   addPointers() {
     return this.#take(this.arrays.length * POINTER_BYTES);
@@ -49,9 +54,10 @@ export class MemoryPlan {
   }
 }
 
-/** Memory of some pages, all zero. Throws OutOfMemoryError if there is none. */
-export function memoryOf(pages) {
-  return withPages(pages, () => new WebAssembly.Memory({ initial: pages }));
+/** The memory that a module imports, all zero. Throws OutOfMemoryError if there is none. */
+export function memoryOf({ pages, isShared, hasMaximum }) {
+  const limits = hasMaximum ? { initial: pages, maximum: MOST_PAGES } : { initial: pages };
+  return withPages(pages, () => new WebAssembly.Memory({ ...limits, shared: isShared }));
 }
 
 /** Make memory larger, so that it has some pages in all. Throws OutOfMemoryError if there are none. */

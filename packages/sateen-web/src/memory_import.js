@@ -7,25 +7,44 @@ const IMPORT_SECTION = 2;
 const FUNCTION = 0;
 const MEMORY = 2;
 
-/** The least pages of the memory that a module of ours imports. Throws ArtifactError for another module. */
-export function importedPages(module) {
+const HAS_MAXIMUM = 0b01;
+const SHARED = 0b10;
+
+/**
+ * The memory that a module of ours imports: its least pages, and whether it has to be shared.
+ *
+ * Throws ArtifactError for another module.
+ */
+export function importedMemory(module) {
+  const { place, flags, pages } = limitsOf(module);
+  const isShared = (flags & SHARED) !== 0;
+  return { pages, isShared, hasMaximum: (flags & HAS_MAXIMUM) !== 0, flagsPlace: place };
+}
+
+/** The module for memory that is not shared: atomic instructions are valid on either (threads proposal). */
+export function unshared(module, { flagsPlace }) {
+  const changed = module.slice();
+  changed[flagsPlace] &= ~SHARED;
+  return changed;
+}
+
+function limitsOf(module) {
   const reader = new Reader(module, HEADER_BYTES);
   while (!reader.atEnd) {
     const section = reader.byte();
     const size = reader.number();
-    if (section === IMPORT_SECTION) return pagesOf(reader);
+    if (section === IMPORT_SECTION) return limitsIn(reader);
     reader.place += size;
   }
   throw new ArtifactError("expected a library that imports its memory, found no imports");
 }
 
-function pagesOf(reader) {
+function limitsIn(reader) {
   for (let count = reader.number(); count > 0; count--) {
     const name = `${reader.text()}.${reader.text()}`;
     const kind = reader.byte();
     if (kind === MEMORY && name === "env.memory") {
-      reader.byte(); // limits: whether there is a maximum, and whether it is shared
-      return reader.number();
+      return { place: reader.place, flags: reader.byte(), pages: reader.number() };
     }
     if (kind !== FUNCTION) break;
     reader.number();

@@ -6,8 +6,9 @@ import { ELEMENT_TYPES } from "./element_types.js";
 import { checkTarget } from "./engine.js";
 import { ArgumentError, ArtifactError, ExecutionError } from "./errors.js";
 import { MemoryPlan, describe, grow, memoryOf, textAt } from "./memory.js";
-import { importedPages } from "./memory_import.js";
+import { importedMemory, unshared } from "./memory_import.js";
 import { Tensor, countOf, isArrayOf, nameOf } from "./tensor.js";
+import { STACK_BYTES, canShareMemory, startThreads, stopThreads } from "./threads.js";
 import { TimeResult } from "./timing.js";
 
 const ENTRY = "run";
@@ -23,14 +24,17 @@ export class Model {
   #memory;
   #arrays;
   #pointers;
+  #threads;
+  #state = { isOpen: true };
 
   /** Use `load`, which makes models. */
-  constructor(artifact, exports, memory, arrays, pointers) {
+  constructor(artifact, exports, memory, arrays, pointers, threads) {
     this.#artifact = artifact;
     this.#exports = exports;
     this.#memory = memory;
     this.#arrays = arrays;
     this.#pointers = pointers;
+    this.#threads = threads;
     Object.freeze(this);
   }
 
@@ -49,6 +53,17 @@ export class Model {
 
   get target() {
     return this.#artifact.target;
+  }
+
+  /** The threads of a run, the caller's among them. */
+  get threads() {
+    return 1 + this.#threads.length;
+  }
+
+  /** End the threads. The model can't run from then on. */
+  close() {
+    stopThreads(this.#threads);
+    this.#state.isOpen = false;
   }
 
   /**
@@ -114,6 +129,7 @@ export class Model {
   }
 
   #call() {
+    if (!this.#state.isOpen) throw new ArgumentError("run: expected an open model, found a closed one");
     let status;
     try {
       status = this.#exports[ENTRY](0, this.#pointers, this.#arrays.length);
@@ -138,12 +154,14 @@ export class Model {
 }
 
 /** The network of an artifact in bytes, its module compiled and its parameters in memory. */
-export async function modelOf(bytes) {
+export async function modelOf(bytes, threads) {
   const artifact = await readArtifact(bytes);
   checkTarget(artifact.target);
   const library = await contentOf(artifact.library);
-  const module = await moduleOf(library);
-  const memory = memoryOf(importedPages(library));
+  const imported = importedMemory(library);
+  const isShared = imported.isShared && threads > 1 && canShareMemory();
+  const module = await moduleOf(imported.isShared && !isShared ? unshared(library, imported) : library);
+  const memory = memoryOf({ ...imported, isShared });
   const { exports } = await WebAssembly.instantiate(module, { env: { memory } });
 
   const plan = new MemoryPlan(exports.__heap_base.value);
@@ -153,6 +171,7 @@ export async function modelOf(bytes) {
   }));
   for (const { type, shape } of [...artifact.inputs, ...artifact.outputs, ...blocks]) plan.add(type, shape);
   const pointers = plan.addPointers();
+  const stacks = Array.from({ length: isShared ? threads - 1 : 0 }, () => plan.addStack(STACK_BYTES));
   checkLibrary(exports, memory, plan.arrays);
   grow(memory, plan.pages);
   const parameters = plan.arrays.at(-2).data;
@@ -160,7 +179,8 @@ export async function modelOf(bytes) {
     new Uint8Array(memory.buffer, parameters + start, leaf.length).set(leaf);
   }
   describe(memory, plan.arrays, pointers);
-  return new Model(artifact, exports, memory, plan.arrays, pointers);
+  const workers = await startThreads(module, memory, stacks);
+  return new Model(artifact, exports, memory, plan.arrays, pointers, workers);
 }
 
 async function moduleOf(library) {

@@ -17,8 +17,9 @@ def test_loops_are_serial_and_storage_is_in_the_workspace(name: str) -> None:
     nodes = [node for kernel in there.kernels for node in walk(kernel.body)]
     assert not [node for node in nodes if isinstance(node, For) and node.kind is LoopKind.PARALLEL]
     assert all(is_on_stack(node.buffer) for node in nodes if isinstance(node, Allocate))
-    with_threads = [node for kernel in here.kernels for node in walk(kernel.body)]
-    assert [node for node in with_threads if isinstance(node, For) and node.kind is LoopKind.PARALLEL]
+    for network in (here, lowered(graph, network_target("wasm32-threads"))):
+        with_threads = [node for kernel in network.kernels for node in walk(kernel.body)]
+        assert [node for node in with_threads if isinstance(node, For) and node.kind is LoopKind.PARALLEL]
 
 
 def test_the_library_of_an_artifact_is_a_module_with_a_serial_host() -> None:

@@ -24,7 +24,14 @@ ROOT = Path(__file__).parents[2]
 MODELS = Path(__file__).parents[5] / "shared" / "models"
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class _Isolating(http.server.SimpleHTTPRequestHandler):
+    """Serves pages as isolated from other origins, which may share memory, and logs nothing."""
+
+    def end_headers(self) -> None:
+        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        super().end_headers()
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         pass
 
@@ -36,7 +43,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     folder.mkdir()
     for part in ("src", "demo"):
         shutil.copytree(ROOT / part, folder / part)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=folder)) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Isolating, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield folder, f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
@@ -170,3 +177,27 @@ def test_what_the_page_refuses_it_says(site: tuple[Path, str], open_page: Callab
     build(workloads.squeezenet(image=64), "llvm -mtriple=aarch64-linux-gnu").save(folder / "other.sateen")
     page = open_page(f"{address}/demo/index.html?model=../other.sateen")
     page.wait_for("document.getElementById('message').textContent.includes('compile the model again with')")
+
+
+THREADS = """
+(async () => {
+  const { load } = await import("/src/index.js");
+  const results = [];
+  for (const threads of [1, 3]) {
+    const model = await load("/network.sateen", { threads });
+    const data = Float32Array.from({ length: 784 }, (_, i) => Math.sin(i));
+    const { probabilities } = await model.run({ data });
+    results.push([model.threads, probabilities.data.join()]);
+    model.close();
+  }
+  return [crossOriginIsolated, results];
+})()
+"""
+
+
+def test_an_isolated_page_has_threads(site: tuple[Path, str], open_page: Callable[[str], Any]) -> None:
+    folder, address = site
+    build(workloads.mlp(), "wasm32-threads").save(folder / "network.sateen")
+    isolated, ((one, alone), (three, shared)) = open_page(f"{address}/demo/index.html").value(THREADS)
+    assert (isolated, one, three) == (True, 1, 3)
+    assert alone == shared

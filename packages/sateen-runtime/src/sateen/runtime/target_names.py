@@ -64,6 +64,11 @@ TARGET_NAMES: Mapping[str, TargetName] = {
         TargetName("cortex-m4", f"{_CORTEX_M} -mcpu=cortex-m4", "Cortex-M4 with FPU, without a system"),
         TargetName("cortex-m7", f"{_CORTEX_M} -mcpu=cortex-m7", "Cortex-M7 with FPU, without a system"),
         TargetName("wasm32", "llvm -mtriple=wasm32-unknown-unknown -mattr=+simd128", "browsers and Node with SIMD"),
+        TargetName(
+            "wasm32-threads",
+            "llvm -mtriple=wasm32-unknown-unknown -mattr=+atomics,+simd128",
+            "the same, on the threads that a page allows",
+        ),
     )
 }
 """The names, in the order in which documentation and `sateen doctor --targets` list them."""

@@ -19,12 +19,12 @@ from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, companion_text, once
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, generate, parsed
 from sateen.tensor_ir.codegen.signature import signature_of
-from sateen.tensor_ir.host import host_text
+from sateen.tensor_ir.host import host_text, pool_symbols
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
-from sateen.tensor_ir.targets import System, with_features
+from sateen.tensor_ir.targets import System, features_of, with_features
 
 
 class CompiledModule:
@@ -186,6 +186,7 @@ class CompiledModule:
         exports = [
             *code.symbols,
             "sateen_abi_version", "sateen_default_host", "sateen_status_message", "sateen_metadata",
+            *pool_symbols(self.target.triple, features_of(self.target)),
         ]  # fmt: skip
         return link([code.code, companion], self.target.triple, exports, soname)
 

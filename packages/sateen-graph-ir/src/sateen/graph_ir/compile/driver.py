@@ -41,9 +41,10 @@ from sateen.tensor_ir.codegen import (
     machine_of,
     signature_of,
 )
+from sateen.tensor_ir.host import pool_symbols
 from sateen.tensor_ir.ir import DENORMALS, Function
 from sateen.tensor_ir.link import link, link_static
-from sateen.tensor_ir.targets import System, with_features
+from sateen.tensor_ir.targets import System, features_of, with_features
 
 STATIC_EXPORTS = (
     "run",
@@ -183,7 +184,8 @@ def _library(codes: Sequence[bytes], metadata: Metadata, target: Target, soname:
         code = compile_for(companion + STATIC_PARAMETERS_TEXT + freestanding_text(target), target)
         return link_static([*codes, code], target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
     code = compile_for(companion + PARAMETERS_TEXT, target)
-    return link([*codes, code], target.triple, EXPORTS, soname)
+    exports = (*EXPORTS, *pool_symbols(target.triple, features_of(target)))
+    return link([*codes, code], target.triple, exports, soname)
 
 
 def _required(graph: object) -> Graph:

@@ -21,14 +21,23 @@ def has_host(triple: str) -> bool:
     return has_pool(triple) or not System.of(triple).has_threads
 
 
-def host_text(triple: str) -> str:
-    """LLVM text that defines `sateen_abi_version` and `sateen_default_host`, with a pool `sateen_pool_stop` too, the
-    rest internal.
+def pool_symbols(triple: str, features: frozenset[str]) -> tuple[str, ...]:
+    """The functions by which the loader of a library gives threads to its pool; none where the pool starts its own."""
+    return ("sateen_pool_join",) if _has_threads_of_a_page(triple, features) else ()
+
+
+def _has_threads_of_a_page(triple: str, features: frozenset[str]) -> bool:
+    return System.of(triple) is System.WEBASSEMBLY and "atomics" in features
+
+
+def host_text(triple: str, features: frozenset[str] = frozenset()) -> str:
+    """LLVM text that defines `sateen_abi_version` and `sateen_default_host`, with a pool `sateen_pool_stop` or
+    `pool_symbols` too, the rest internal.
 
     Loaders run `sateen_pool_stop` as a destructor; a JIT, which maps code in another way, calls it before unmapping.
-    Raises CodegenError for a triple without a host.
+    WebAssembly has a pool if `features` has atomics. Raises CodegenError for a triple without a host.
     """
-    if has_pool(triple):
+    if has_pool(triple) or _has_threads_of_a_page(triple, features):
         return _text_of(architecture_named(triple).name)
     if not has_host(triple):
         known = [a.name for a in ARCHITECTURES.values() if a.host is not None]

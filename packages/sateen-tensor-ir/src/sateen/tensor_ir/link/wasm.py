@@ -2,8 +2,8 @@
 
 The module imports its memory (env.memory), which must be zero, and the functions that its page gives. It exports names
 of functions, and of data as constants with their addresses. From address 0 on lies the stack, which grows downwards, so
-that an overflow traps; then data; then, from `__heap_base` on, memory that is the caller's. Equal arguments give equal
-bytes.
+that an overflow traps; then data; then, from `__heap_base` on, memory that is the caller's. The memory is shared if an
+object has atomic instructions. Equal arguments give equal bytes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _HEADER = b"\0asm\1\0\0\0"
 _PAGE = 1 << 16
 _MEMORY_END = 1 << 32
 _HEAP_ALIGNMENT = 64
+_SHARED = 0b11
+"""The limits of a memory that is shared: they have a maximum."""
 _I32, _FUNCTION_REFERENCE = b"\x7f", b"\x70"
 _STACK_POINTER, _HEAP_BASE, _TABLE = "__stack_pointer", "__heap_base", "__indirect_function_table"
 _PROVIDED = ((SymbolKind.GLOBAL, _STACK_POINTER), (SymbolKind.TABLE, _TABLE))
@@ -132,7 +134,10 @@ class _Module:
         imports = [self._import(name, ExternalKind.FUNCTION, _unsigned(self._type(type_)))
                    for name, type_ in self.imports.items()]  # fmt: skip
         pages = -(-self.heap // _PAGE)
-        imports.append(_name("env") + _name("memory") + bytes([ExternalKind.MEMORY, 0]) + _unsigned(pages))
+        is_shared = any("atomics" in source.features for source in self.objects)
+        most = _unsigned(_MEMORY_END // _PAGE) if is_shared else b""
+        limits = bytes([_SHARED if is_shared else 0]) + _unsigned(pages) + most
+        imports.append(_name("env") + _name("memory") + bytes([ExternalKind.MEMORY]) + limits)
         functions = [_unsigned(self._type(f.type)) for source in self.objects for f in source.functions]
         code = [
             _sized(self._filled(number, f.body, f.relocations))

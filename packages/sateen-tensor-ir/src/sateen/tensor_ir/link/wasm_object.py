@@ -141,6 +141,8 @@ class WasmObject:
     functions: tuple[WasmFunction, ...]
     segments: tuple[WasmSegment, ...]
     symbols: tuple[WasmSymbol, ...]
+    features: frozenset[str] = frozenset()
+    """What the object uses of an engine, by LLVM's names."""
 
     def type_of(self, function: int) -> bytes:
         """The encoded type of a function, imported or defined."""
@@ -226,6 +228,7 @@ class _Object:
         self.data: list[tuple[int, bytes]] = []
         self.segments: list[tuple[str, int]] = []
         self.symbols: list[WasmSymbol] = []
+        self.features: set[str] = set()
         self.relocations: dict[int, list[WasmRelocation]] = {SectionCode.CODE: [], SectionCode.DATA: []}
 
     def read(self) -> WasmObject:
@@ -253,6 +256,7 @@ class _Object:
             tuple(WasmFunction(type_, body, relocations) for type_, (_, body), relocations in functions),
             tuple(WasmSegment(*told, data, relocations) for told, (_, data), relocations in segments),
             tuple(self.symbols),
+            frozenset(self.features),
         )
 
     def _check(self, symbol: WasmSymbol) -> None:
@@ -288,6 +292,9 @@ class _Object:
                     self._segment(start, section)
             case SectionCode.CUSTOM if name == "linking":
                 self._linking(section)
+            case SectionCode.CUSTOM if name == "target_features":
+                used = [(section.byte(), section.name()) for _ in section.times()]
+                self.features |= {feature for sign, feature in used if sign == ord("+")}
             case SectionCode.CUSTOM if name.startswith("reloc."):
                 self._relocations(section)
             case SectionCode.TABLE | SectionCode.MEMORY | SectionCode.GLOBAL:

@@ -47,7 +47,9 @@ class Machine:
             return replace(_OTHER_DEVICE, kind=complete.device_kind)
         architecture, cpu = architecture_of(complete), cpu_of(complete)
         vectors = architecture.vectors_of(features_of(complete))
-        cores = cpu.cores if System.of(complete.triple).has_threads else 1
+        system = System.of(complete.triple)
+        is_serial = not system.has_threads and system is not System.WEBASSEMBLY  # whose rows say whether it has threads
+        cores = 1 if is_serial else cpu.cores
         found = _host_caches() if complete == Target.host() else {}
         l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
         return Machine(

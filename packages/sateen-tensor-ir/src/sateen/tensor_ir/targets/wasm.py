@@ -1,4 +1,4 @@
-"""WebAssembly with vectors of 16 bytes: our writer of modules links, and nothing runs beside the caller."""
+"""WebAssembly with vectors of 16 bytes: our writer of modules links. Threads need atomics."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_32_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Vectors
 from sateen.tensor_ir.targets.rates import NARROW
 
+_CACHES = (32 << 10, 512 << 10, 4 << 20)
 _SEPARATE = replace(NARROW, multiply_add_latency=8)
 """A product, then a sum: relaxed-simd has one instruction for both, which engines may round either way."""
 
@@ -18,7 +19,10 @@ WASM32 = Architecture(
     abi=POINTERS_OF_32_BITS,
     # Engines have 16 registers on x86-64, of which two hold products until they are added.
     vectors=(Vectors(16, 14, "simd128"), Vectors(16, 14)),
-    levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), _SEPARATE, cores=1),),
+    levels=(
+        CPU("generic", frozenset({"atomics"}), _CACHES, _SEPARATE),
+        CPU("generic", frozenset(), _CACHES, _SEPARATE, cores=1),
+    ),
     half_feature="fp16",
     relocation_model="static",
 )

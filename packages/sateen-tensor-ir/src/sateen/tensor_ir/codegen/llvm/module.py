@@ -27,7 +27,7 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.split_tasks import HostProgram
-from sateen.tensor_ir.targets import architecture_named
+from sateen.tensor_ir.targets import architecture_named, features_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def companion_text(triple: str, metadata: Metadata) -> str:
     returns = "\n".join(f"case{code.value}:\n  ret ptr @message.{code.value}" for code in STATUS_MESSAGES)
     return "\n".join(
         [
-            host_text(triple),
+            host_text(triple, features_of(target)),
             long_integers_text(target),
             _string("sateen_metadata", metadata.to_json()),
             *strings,
