@@ -195,6 +195,17 @@ def fleet(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHON, default=False)
+def device(session: nox.Session) -> None:
+    """squeezenet on an emulated AArch64 device: compiled, sent, run, timed and compared by one command line."""
+    install(session, "test")
+    session.install("pip")  # which takes packages for other machines
+    folder = Path(session.create_tmp()).absolute()
+    build_wheels(session, folder / "wheels")
+    environment = {"PYTHONPATH": str(ROOT / "bench")}
+    session.run("python", "tests/fleet/emulated.py", str(folder / "device"), str(folder / "wheels"), env=environment)
+
+
+@nox.session(python=PYTHON, default=False)
 def mutations(session: nox.Session) -> None:
     """Seeded faults in passes, memory plans, lowering, schedules and the importer: all but five have to fail a test."""
     install(session, "test")

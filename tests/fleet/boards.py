@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from cuttable import CuttableWay
@@ -17,10 +18,20 @@ LEASE_SECONDS = 3
 
 
 class Process:
-    """A verb of `sateen-rpc`, at the port of 127.0.0.1 that it took first."""
+    """A verb of `sateen-rpc`, at the port of 127.0.0.1 that it took first, in this or another `python`."""
 
-    def __init__(self, verb: str, key_file: Path, folder: Path, *options: str, port: int = 0) -> None:
-        self._command = [sys.executable, "-m", "sateen.rpc.command", verb, "--key-file", str(key_file), *options]
+    def __init__(
+        self,
+        verb: str,
+        key_file: Path,
+        folder: Path,
+        *options: str,
+        port: int = 0,
+        python: str = sys.executable,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environment = {**os.environ, "TMPDIR": str(folder), **(environment or {})}
+        self._command = [python, "-m", "sateen.rpc.command", verb, "--key-file", str(key_file), *options]
         self._folder = folder
         folder.mkdir()
         self.port = port
@@ -28,8 +39,7 @@ class Process:
 
     def start(self) -> None:
         command = [*self._command, "--bind", f"127.0.0.1:{self.port}"]
-        environment = {**os.environ, "TMPDIR": str(self._folder)}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=self._environment)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = re.search(r":(\d+)$", line.strip())

@@ -112,11 +112,24 @@ def inputs_of(model):
     }
 
 
+def test_a_device_is_compared_with_this_machine(sateen, dense, artifact, server, key_file):
+    place = ("--device", "rpc://{}:{}".format(*server.address), "--key-file", key_file)
+    ran = sateen("bench", dense, "--against", "here", "--samples", 3, "--json", *place)
+    assert ran.status == 0, ran.err
+    there, here = json.loads(ran.out)["results"]
+    assert (there["name"], here["name"]) == ("sateen", "here")
+    assert there["right"]
+    assert here["right"]
+    assert len(there["samples"]) == len(here["samples"]) == 3
+    assert "--against here is for --device" in sateen("bench", dense, "--against", "here").err
+    assert sateen("bench", artifact, "--against", "here", *place).status == 2
+
+
 def test_peers_stay_here(sateen, dense, server, key_file):
     place = ("--device", "rpc://{}:{}".format(*server.address), "--key-file", key_file)
     ran = sateen("bench", dense, "--against", "onnxruntime", *place)
     assert ran.status == 2
-    assert "onnxruntime run here; on a device, --against takes artifacts" in ran.err
+    assert "onnxruntime run here; on a device, --against takes artifacts and here" in ran.err
 
 
 @pytest.mark.parametrize(

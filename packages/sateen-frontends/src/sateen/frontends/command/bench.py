@@ -12,7 +12,7 @@ import click
 
 from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.artifacts import load_model, load_model_there
+from sateen.frontends.command.artifacts import compile_model, load_model, load_model_there
 from sateen.frontends.command.bindings import bound_arrays
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.devices import DevicePlace, device_options, opened
@@ -27,12 +27,15 @@ from sateen.runtime import ArgumentError, Artifact, Session, TimeResult, read_ar
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.tensor_ir import PeakMeter
 
+HERE = "here"
+"""Our engine on this machine, beside a device."""
+
 
 def opponents(text: str) -> tuple[str, ...]:
-    """NAME[,NAME...] of peers, and of files of artifacts."""
+    """NAME[,NAME...] of peers, and of files of artifacts; or HERE."""
     names = tuple(text.split(","))
     for name in names:
-        if name not in PEERS and not (Path(name).is_file() and is_artifact(Path(name))):
+        if name not in {*PEERS, HERE} and not (Path(name).is_file() and is_artifact(Path(name))):
             raise click.BadParameter(
                 f"expected {', '.join(PEERS)} or the file of an artifact, found {name!r}{did_you_mean(name, PEERS)}"
             )
@@ -49,7 +52,7 @@ def opponents(text: str) -> tuple[str, ...]:
     multiple=True,
     type=opponents,
     metavar="NAME[,NAME...]",
-    help=f"Who else runs it: {', '.join(PEERS)} a MODEL, another artifact either.",
+    help=f"Who else runs it: {', '.join(PEERS)} a MODEL, another artifact either; beside a device, here, this machine.",
 )
 @click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Measurements of each.")
 @device_options
@@ -74,9 +77,13 @@ def bench(
     """
     names = list(dict.fromkeys(name for given in against for name in given))
     peers = [name for name in names if name in PEERS]
+    if HERE in names:
+        if device is None:
+            raise click.UsageError(f"--against {HERE} is for --device")
+        require_model(model)
     if peers:
         if device is not None:
-            raise click.UsageError(f"{' and '.join(peers)} run here; on a device, --against takes artifacts")
+            raise click.UsageError(f"{' and '.join(peers)} run here; on a device, --against takes artifacts and {HERE}")
         require_model(model)
         if compilation.is_cut:
             raise click.UsageError(f"{' and '.join(peers)} run whole networks; leave out --from and --to")
@@ -88,21 +95,27 @@ def bench(
     with ExitStack() as stack:
         session = None if device is None else stack.enter_context(opened(device))
         artifact = _artifact(model, compilation, threads, session)
-        for name in names:
-            if name not in peers:
-                _require_same_inputs(name, artifact)
-        ours = str(model) if is_artifact(model) or any(name not in peers for name in names) else OURS
+        artifacts = [name for name in names if name not in {*peers, HERE}]
+        for name in artifacts:
+            _require_same_inputs(name, artifact)
+        ours = str(model) if is_artifact(model) or artifacts else OURS
         inputs = random_inputs(artifact.inputs, 0)
         folder = Path(stack.enter_context(TemporaryDirectory()))
         compiled = folder / "network.sateen"
         artifact.save(compiled)
-        files = {ours: compiled, **{name: Path(name) for name in names if name not in peers}}
+        files = {ours: compiled, **{name: Path(name) for name in artifacts}}
+        if HERE in names:
+            files[HERE] = folder / "here.sateen"
+            compile_model(model, compilation).save(files[HERE])
         files |= _files_for([name for name in names if name in peers], model, compilation, inputs, folder)
         contenders: list[Contender] = []
         for name in (ours, *names):
             with step(f"loading {model.name} in {name}"):
                 given = name, files[name], threads, inputs
-                contender = ContenderHere(*given) if session is None else ContenderThere(*given, session)
+                if session is None or name == HERE:
+                    contender: Contender = ContenderHere(*given)
+                else:
+                    contender = ContenderThere(*given, session)
             contenders.append(stack.enter_context(contender))
         if contenders[0].refusal:
             raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
@@ -212,7 +225,8 @@ def spread_warning(name: str, time: TimeResult, other: str, other_time: TimeResu
 def _row(c: Contender, apart: str, count: int, peak: float) -> tuple[str, ...]:
     time = c.time
     rate = count / time.median / 1e9
-    speed = (f"{rate:.1f}", f"{rate / peak:.1%}") if count else ("", "")
+    of_peak = "" if c.name == HERE else f"{rate / peak:.1%}"  # which is the device's
+    speed = (f"{rate:.1f}", of_peak) if count else ("", "")
     memory = size(c.memory_bytes) if c.memory_bytes else ""
     return c.name, decimal(time.median * 1e3, 3), f"{time.spread:.1%}", *speed, memory, apart
 
