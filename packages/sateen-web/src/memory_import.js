@@ -11,7 +11,7 @@ const HAS_MAXIMUM = 0b01;
 const SHARED = 0b10;
 
 /**
- * The memory that a module of ours imports: its least pages, and whether it has to be shared.
+ * The memory that a valid module of ours imports: its least pages, and whether it has to be shared.
  *
  * Throws ArtifactError for another module.
  */

@@ -158,9 +158,10 @@ export async function modelOf(bytes, threads) {
   const artifact = await readArtifact(bytes);
   checkTarget(artifact.target);
   const library = await contentOf(artifact.library);
+  const compiled = await moduleOf(library);
   const imported = importedMemory(library);
   const isShared = imported.isShared && threads > 1 && canShareMemory();
-  const module = await moduleOf(imported.isShared && !isShared ? unshared(library, imported) : library);
+  const module = imported.isShared && !isShared ? await moduleOf(unshared(library, imported)) : compiled;
   const memory = memoryOf({ ...imported, isShared });
   const { exports } = await WebAssembly.instantiate(module, { env: { memory } });
 
