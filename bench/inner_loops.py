@@ -27,12 +27,12 @@ NETWORKS = (workloads.mobilenet, workloads.resnet, workloads.squeezenet)
 OPERATORS = ("conv", "mat_mul")
 GOAL = 0.8
 
-_LABEL = re.compile(r"^(\.L\w+):")
+_LABEL = re.compile(r"^(\.?L\w+):")  # without the point in files for macOS
 _INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)(?:\t(.*))?$")
 _CONDITIONS = "eq|ne|hs|lo|mi|pl|hi|ls|ge|lt|gt|le"
 _BRANCH = re.compile(rf"^(b|b\.\w+|b({_CONDITIONS})|cbn?z|tbn?z)$")
-_MULTIPLY_ADD = re.compile(r"^(fmla|fmls|fmadd|[us]dot|usdot|[us]mlal2?|v(mla|mls|fma|fms|mlal)\.\w+)$")
-_LOAD = re.compile(r"^(ld\w*|prfm|pld|vld\w*(\.\w+)?)$")
+_MULTIPLY_ADD = re.compile(r"^((fmla|fmls|fmadd|[us]dot|usdot|[us]mlal2?)(\.\w+)?|v(mla|mls|fma|fms|mlal)\.\w+)$")
+_LOAD = re.compile(r"^(ld\w*(\.\w+)?|prfm|pld|vld\w*(\.\w+)?)$")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """AArch64.
 
-Relocations are those of ELF for the Arm 64-bit Architecture, section 5.7. Rates are those of Arm's optimisation guides
-where a core differs from Zen 4 with vectors of 16 bytes; none is measured.
+Relocations are those of ELF for the Arm 64-bit Architecture, section 5.7. None of the rates is measured: pipes and
+latencies of multiply-adds, additions and loads are those of the makers' guides, which each group names; the latency of
+a multiply-add is that of its accumulator, which comes late. The rest is that of Zen 4 with narrower vectors.
 """
 
 from __future__ import annotations
@@ -16,9 +17,16 @@ from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW, ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Field, Linking, Reference, Rule
 
+CORTEX_A57 = replace(NARROW, multiply_add_latency=4, addition_latency=5)
+"""Two pipes of 8 bytes, which a vector takes together, and one load of 16 bytes a cycle: Cortex-A57 Software
+Optimization Guide (UAN 0015), tables "ASIMD floating-point" and "ASIMD load"."""
+CORTEX_A72 = replace(CORTEX_A57, multiply_add_latency=3, addition_latency=4)
+"""The same with shorter pipes: Cortex-A72 Software Optimization Guide (UAN 0016)."""
 NEOVERSE_N1 = replace(
     ZEN_4,
     multiply_add_bytes=32,
+    multiply_add_latency=2,
+    addition_latency=2,
     load_bytes=16,
     l1=32.0,
     l2=16.0,
@@ -28,9 +36,25 @@ NEOVERSE_N1 = replace(
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
 )
-"""Two multiply-adds and two loads of 16 bytes a cycle."""
-NEOVERSE_V1 = replace(ZEN_4, load_bytes=16, load_cycles=0.37, l1=48.0, l2=32.0, l3=10.0, memory=5.0)
-"""Four multiply-adds and three loads of 16 bytes a cycle."""
+"""Two multiply-adds and two loads of 16 bytes a cycle: Arm Cortex-A76 and Neoverse N1 Software Optimization Guides."""
+TYPICAL = replace(NEOVERSE_N1, multiply_add_latency=4, addition_latency=4)
+"""The same with latencies of smaller cores, for code that any core may run."""
+NEOVERSE_N2 = replace(NEOVERSE_N1, load_cycles=0.37, l1=48.0)
+"""Neoverse N1 with three loads: Arm Cortex-A78AE and Neoverse N2 Software Optimization Guides."""
+NEOVERSE_V1 = replace(
+    ZEN_4,
+    multiply_add_latency=2,
+    addition_latency=2,
+    load_bytes=16,
+    load_cycles=0.37,
+    l1=48.0,
+    l2=32.0,
+    l3=10.0,
+    memory=5.0,
+)
+"""Four multiply-adds and three loads of 16 bytes a cycle: Arm Neoverse V1 and V2 Software Optimization Guides."""
+APPLE_M1 = replace(NEOVERSE_V1, multiply_add_latency=4, addition_latency=3)
+"""As many, with longer pipes: Apple Silicon CPU Optimization Guide, on performance cores."""
 _KB, _MB = 1 << 10, 1 << 20
 _BASE = frozenset({"neon"})
 _A76 = _BASE | {"dotprod", "fullfp16", "lse"}
@@ -40,21 +64,22 @@ _M1 = _A76 | {"fp16fml"}
 _M2 = _M1 | {"bf16", "i8mm"}
 
 _CPUS = (
-    CPU("cortex-a53", _BASE, (32 * _KB, 512 * _KB, 0), NARROW),
+    CPU("cortex-a53", _BASE, (32 * _KB, 512 * _KB, 0), NARROW),  # BCM2837
     CPU("cortex-a55", _A76, (32 * _KB, 128 * _KB, 1 * _MB), NARROW),
-    CPU("cortex-a57", _BASE, (32 * _KB, 1 * _MB, 0), NARROW),
-    CPU("cortex-a72", _BASE, (32 * _KB, 1 * _MB, 0), NEOVERSE_N1),
-    CPU("cortex-a76", _A76, (64 * _KB, 256 * _KB, 2 * _MB), NEOVERSE_N1),
-    CPU("cortex-a78ae", _A76, (64 * _KB, 256 * _KB, 2 * _MB), NEOVERSE_N1),
+    CPU("cortex-a57", _BASE, (32 * _KB, 2 * _MB, 0), CORTEX_A57),  # Tegra X1
+    CPU("cortex-a72", _BASE, (32 * _KB, 1 * _MB, 0), CORTEX_A72),  # BCM2711
+    CPU("cortex-a76", _A76, (64 * _KB, 512 * _KB, 2 * _MB), NEOVERSE_N1),  # BCM2712
+    CPU("cortex-a78ae", _A76, (64 * _KB, 256 * _KB, 2 * _MB), NEOVERSE_N2),  # Orin
     CPU("neoverse-n1", _A76, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N1),
-    CPU("neoverse-n2", _N2, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N1),
+    CPU("neoverse-n2", _N2, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N2),
     CPU("neoverse-v1", _V1, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_V1),
     CPU("neoverse-v2", _N2, (64 * _KB, 2 * _MB, 16 * _MB), NEOVERSE_V1),
-    CPU("apple-m1", _M1, (128 * _KB, 3 * _MB, 8 * _MB), NEOVERSE_V1),
-    CPU("apple-m2", _M2, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
-    CPU("apple-m3", _M2, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
-    CPU("apple-m4", _M2 | {"sme"}, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
+    CPU("apple-m1", _M1, (128 * _KB, 3 * _MB, 8 * _MB), APPLE_M1),
+    CPU("apple-m2", _M2, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1),
+    CPU("apple-m3", _M2, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1),
+    CPU("apple-m4", _M2 | {"sme"}, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1),
 )
+"""Caches are those of the chip of the machine with a short name, where there is one."""
 
 _FPCR = FloatMode(
     bits=64,
@@ -127,7 +152,7 @@ AARCH64 = Architecture(
     triple="aarch64-linux-gnu",
     abi=POINTERS_OF_64_BITS,
     vectors=(Vectors(16, 32),),
-    levels=(CPU("generic", frozenset(), (32 * _KB, 512 * _KB, 4 * _MB), NEOVERSE_N1),),
+    levels=(CPU("generic", frozenset(), (32 * _KB, 512 * _KB, 4 * _MB), TYPICAL),),
     cpus={cpu.name: cpu for cpu in _CPUS},
     clock="llvm.readcyclecounter",  # CNTVCT_EL0, the virtual counter of the generic timer
     float_mode=_FPCR,

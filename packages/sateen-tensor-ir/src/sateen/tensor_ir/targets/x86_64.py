@@ -1,7 +1,8 @@
 """x86-64.
 
 Relocations are those of the System V ABI, AMD64 supplement, section 4.4. The rates of Sapphire Rapids are measured;
-others are those of the makers' optimisation manuals where a core differs from Zen 4 with vectors of 16, 32 or 64 bytes.
+others are those of the makers' manuals where a core differs from Zen 4: Intel 64 and IA-32 Architectures Optimization
+Reference Manual, and AMD's Software Optimization Guides for families 17h (55723, 56305), 19h (56665) and 1Ah (58455).
 """
 
 from __future__ import annotations
@@ -17,10 +18,15 @@ from sateen.tensor_ir.targets.rates import ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Linking, Reference, Rule
 
 ZEN_5 = replace(ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=48.0)
+"""Two multiply-adds and two loads of 64 bytes a cycle; not measured."""
 SAPPHIRE_RAPIDS = replace(
     ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=32.0, l3=9.0, memory=4.8, weight_sum_cycles=0.75
 )
+"""Two multiply-adds and two loads of 64 bytes a cycle."""
 HASWELL = replace(ZEN_4, multiply_add_latency=5, l3=12.0)
+"""Two multiply-adds and two loads of 32 bytes a cycle; not measured."""
+ALDER_LAKE = replace(ZEN_4, load_cycles=0.37, l1=96.0)
+"""The performance core: two multiply-adds and three loads of 32 bytes a cycle; not measured."""
 ZEN_1 = replace(
     ZEN_4,
     multiply_add_bytes=32,
@@ -31,9 +37,9 @@ ZEN_1 = replace(
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
 )
-"""Two multiply-adds and two loads of 16 bytes a cycle."""
+"""Two multiply-adds and two loads of 16 bytes a cycle; not measured."""
 WITHOUT_FMA = replace(ZEN_1, multiply_add_latency=8)
-"""Separate products and sums, two of each a cycle, of 16 bytes."""
+"""Separate products and sums, two of each a cycle, of 16 bytes; not measured."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)
@@ -48,7 +54,7 @@ _CPUS = (
     CPU("haswell", _V3, (32 * _KB, 256 * _KB, 8 * _MB), HASWELL),
     CPU("broadwell", _V3, (32 * _KB, 256 * _KB, 16 * _MB), HASWELL),
     CPU("skylake", _V3, (32 * _KB, 256 * _KB, 8 * _MB), ZEN_4),
-    CPU("alderlake", _V3 | {"avxvnni", "gfni"}, (48 * _KB, 1280 * _KB, 16 * _MB), ZEN_4),
+    CPU("alderlake", _V3 | {"avxvnni", "gfni"}, (48 * _KB, 1280 * _KB, 16 * _MB), ALDER_LAKE),
     CPU("skylake-avx512", _V4, (32 * _KB, 1 * _MB, 16 * _MB), SAPPHIRE_RAPIDS),
     CPU("cascadelake", _V4 | _VNNI, (32 * _KB, 1 * _MB, 16 * _MB), SAPPHIRE_RAPIDS),
     CPU("icelake-server", _ICE_LAKE, (48 * _KB, 1280 * _KB, 16 * _MB), SAPPHIRE_RAPIDS),

@@ -46,7 +46,7 @@ def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candida
     lanes, (outputs, channels, *kernel) = machine.lanes(), problem.weight
     *_, width = problem.output
     height = problem.output[-2] if len(problem.output) > 1 else 1
-    shares = channels < lanes and _takes_shared_elements(kernel[-1], machine)
+    shares = channels < lanes and kernel[-1] > 1  # columns share elements of the input, which take registers too
     padded = reads_padding(problem.window, problem.data[2:], problem.output)
     tiled = machine
     if channels > lanes and channels % lanes:  # a sum in two loops, between which LLVM spills large tiles
@@ -58,12 +58,6 @@ def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candida
             for rows in dict.fromkeys(balanced(height, n) for n in range(1, tallest + 1)):
                 method = Direct(rows, columns, vectors)
                 yield Candidate(method, _cycles(problem, method, machine))
-
-
-def _takes_shared_elements(width: int, machine: Machine) -> bool:
-    """Whether elements of the input that neighbouring columns share take registers beyond those of `tile_positions`,
-    for a window of some width."""
-    return width > 1 and not machine.multiplies_by_element
 
 
 def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> float:
@@ -123,8 +117,8 @@ class Plan:
         blocks = extent_of(ob.extent) // (1 if self.groups == 1 or self.channel is None else self.groups)
         vectors = self._vectors_of_tile(blocks, lanes)
         most = machine.tile_positions(vectors)
-        if self._block == 1 and _takes_shared_elements(self.window.kernel[-1], machine):
-            most //= 2
+        if self._block == 1 and self.window.kernel[-1] > 1 and not machine.multiplies_by_element:
+            most //= 2  # as in `candidates`; a register of terms serves several columns
         height = 0 if self.method is None else self.method.rows
         columns = balanced(width, most) if self.method is None else self.method.columns
         obo, obi = stage.split(ob, vectors, tail="partition")
