@@ -13,7 +13,7 @@ TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").
 EXTRAS = {
     "sateen-runtime": "[ml-dtypes]",
     "sateen-tensor-ir": "[ml-dtypes,opencl]",
-    "sateen-frontends": "[peers,pictures]",
+    "sateen-frontends": "[dask,peers,pictures]",
     "sateen-rpc": "[proxy]",
 }
 WHEEL_EXTRAS = {  # whole files of tests are about these; what else a package lacks, its tests skip

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from sateen import runtime
+from sateen.frontends.command import compilers
 from sateen.graph_ir.tune import Records, SessionMeasurer, Timing
 from sateen.runtime import ExecutionError, Target
+from sateen.tensor_ir.codegen import ExecutorPool
 
 PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {pads=(1, 1, 1, 1)}"
 
@@ -137,3 +140,32 @@ def test_records_of_others_are_wrong_usage(sateen, convolution, tmp_path):
 def test_a_model_without_such_operators_has_nothing_to_tune(sateen, dense):
     ran = sateen("tune", dense, "-o", "log.jsonl")
     assert (ran.status, ran.out) == (0, "dense.onnx: 0 operators with a choice of methods, 0 different\n")
+
+
+def test_candidates_are_compiled_by_the_workers_of_a_scheduler(sateen, convolution, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(host="127.0.0.1", **options) as cluster:
+        told = []
+        submit = ExecutorPool.submit
+        monkeypatch.setattr(ExecutorPool, "submit", lambda *given: told.append(given[1].name) or submit(*given))
+        place = cluster.scheduler_address.removeprefix("tcp://")
+        ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2, "--compile-on", place)
+    assert ran.status == 0, ran.err
+    assert len(Records.read(tmp_path / "log.jsonl").records) == 2
+    assert len(told) == 4  # the default with two kinds of data, and two candidates
+
+
+def test_a_scheduler_that_is_not_there_is_told(sateen, convolution, monkeypatch):
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    monkeypatch.setattr(compilers, "CONNECT_SECONDS", 0.2)
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--compile-on", "127.0.0.1:1")
+    assert ran.status == 1
+    assert "127.0.0.1:1: expected a scheduler of dask" in ran.err
+
+
+def test_dask_is_asked_for_where_it_is_missing(sateen, convolution, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--compile-on", "127.0.0.1:1")
+    assert ran.status == 1
+    assert "expected dask.distributed, which is not installed; extra dask of sateen-frontends brings it" in ran.err

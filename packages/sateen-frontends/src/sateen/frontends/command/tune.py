@@ -10,8 +10,8 @@ from statistics import geometric_mean
 import click
 
 from sateen.frontends.command.arguments import LOG_FILE, MODEL, json_option
-from sateen.frontends.command.artifacts import WORKERS
 from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.compilers import compilers
 from sateen.frontends.command.devices import DevicePlace, compiled_for, device_options
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json, show_table
@@ -29,7 +29,6 @@ from sateen.graph_ir.tune import (
 )
 from sateen.runtime import Target, TargetError
 from sateen.runtime.display import counted
-from sateen.tensor_ir.codegen import CompilerPool
 from sateen.tensor_ir.targets import with_features
 
 
@@ -52,6 +51,12 @@ from sateen.tensor_ir.targets import with_features
     metavar="SECONDS",
     help="Of a candidate, after which it counts as failed.",
 )
+@click.option(
+    "--compile-on",
+    "scheduler",
+    metavar="HOST:PORT",
+    help="Compile on the workers of this scheduler of dask.distributed.",
+)
 @device_options
 @compilation_options
 @json_option
@@ -61,6 +66,7 @@ def tune(
     trials: int,
     sample: bool,
     timeout: float,
+    scheduler: str | None,
     device: DevicePlace | None,
     compilation: Compilation,
     as_json: bool,
@@ -88,7 +94,7 @@ def tune(
     with writing(log):
         file = log.open("a", encoding="utf-8")
     with file:
-        for record in _measured(tunings, target, timeout, device):
+        for record in _measured(tunings, target, timeout, device, scheduler):
             with writing(log):
                 file.write(f"{record}\n")
                 file.flush()
@@ -123,13 +129,13 @@ def _target_there(compilation: Compilation, device: DevicePlace) -> Target:
 
 
 def _measured(
-    tunings: Sequence[Tuning], target: Target, timeout: float, device: DevicePlace | None
+    tunings: Sequence[Tuning], target: Target, timeout: float, device: DevicePlace | None, scheduler: str | None
 ) -> Iterator[Record]:
     """Measure all problems, and yield each record at once. Raises ExecutionError if a problem has none."""
     open_session = None if device is None else partial(device.session, timeout)
     count = 1 if device is None else device.count()
-    with CompilerPool(WORKERS) as compilers, steps(sum(len(t.remaining) for t in tunings)) as show:
-        measurers = [SessionMeasurer(target, open_session, compilers=compilers, seconds=timeout) for _ in range(count)]
+    with compilers(scheduler) as given, steps(sum(len(t.remaining) for t in tunings)) as show:
+        measurers = [SessionMeasurer(target, open_session, compilers=given, seconds=timeout) for _ in range(count)]
         for done, (t, record) in enumerate(measure_all(tunings, measurers), 1):
             show(str(t.problem), done)
             if record is not None:

@@ -1,5 +1,6 @@
 """Functions of loop IR as code: LLVM's, C and OpenCL C. This is the face for siblings."""
 
+from sateen.tensor_ir.codegen.executor_pool import ExecutorPool
 from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
 from sateen.tensor_ir.codegen.llvm import companion_text
 from sateen.tensor_ir.codegen.llvm.freestanding import freestanding_text
@@ -16,6 +17,7 @@ __all__ = [
     "TARGET_KINDS",
     "CompilerPool",
     "Compilers",
+    "ExecutorPool",
     "ObjectCache",
     "ObjectCode",
     "cache_key",

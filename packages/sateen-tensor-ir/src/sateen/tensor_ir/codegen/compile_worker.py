@@ -18,10 +18,11 @@ from sateen.tensor_ir.ir.parser import parse_function
 def main() -> None:
     """Serve until the input ends."""
     while (message := receive_message(sys.stdin.buffer)) is not None:
-        send_message(sys.stdout.buffer, _answer(message))
+        send_message(sys.stdout.buffer, answer_of(message))
 
 
-def _answer(message: dict[str, Any]) -> dict[str, Any]:
+def answer_of(message: dict[str, Any]) -> dict[str, Any]:
+    """The object code that a request of `workers.request_for` asks for, or the error of compiling it."""
     try:
         functions = [parse_function(text, INTRINSICS) for text in message["functions"]]
         result = compile_functions(functions, Target.parse(message["target"]), internal=message["internal"])

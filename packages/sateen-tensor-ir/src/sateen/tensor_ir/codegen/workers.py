@@ -174,21 +174,30 @@ class CompilerPool:
         `internal` is for functions that only `Invoke` calls (`compile_functions`). Raises CodegenError for a user's
         intrinsic, which workers do not know.
         """
-        for node in walk(function.body):
-            if isinstance(node, Intrinsic) and INTRINSICS.get(node.instruction.name) is not node.instruction:
-                raise CodegenError(
-                    f"{function.name}: worker processes know the intrinsics {', '.join(INTRINSICS)}, found "
-                    f"{node.instruction.name!r} of another definition; compile it in this process"
-                )
-        return self._threads.submit(self._one, function, str(Target.of(target)), internal)
+        return self._threads.submit(self._one, request_for(function, target, internal=internal))
 
-    def _one(self, function: Function, target: str, internal: bool) -> ObjectCode:
+    def _one(self, request: dict[str, Any]) -> ObjectCode:
         worker = self._idle.get()
         try:
-            request = {"names": [function.name], "functions": [str(function)], "target": target, "internal": internal}
-            answer = worker.request(request)
+            return code_of(worker.request(request))
         finally:
             self._idle.put(worker)
-        if "error" in answer:
-            raise CodegenError(answer["error"])
-        return ObjectCode(base64.b64decode(answer["code"]), tuple(answer["symbols"]), CodeReport(**answer["report"]))
+
+
+def request_for(function: Function, target: Target | str, *, internal: bool) -> dict[str, Any]:
+    """What `compile_worker.answer_of` takes. Raises CodegenError for a user's intrinsic, which workers do not know."""
+    for node in walk(function.body):
+        if isinstance(node, Intrinsic) and INTRINSICS.get(node.instruction.name) is not node.instruction:
+            raise CodegenError(
+                f"{function.name}: worker processes know the intrinsics {', '.join(INTRINSICS)}, found "
+                f"{node.instruction.name!r} of another definition; compile it in this process"
+            )
+    text = str(Target.of(target))
+    return {"names": [function.name], "functions": [str(function)], "target": text, "internal": internal}
+
+
+def code_of(answer: dict[str, Any]) -> ObjectCode:
+    """The code in an answer. Raises CodegenError with the error in it."""
+    if "error" in answer:
+        raise CodegenError(answer["error"])
+    return ObjectCode(base64.b64decode(answer["code"]), tuple(answer["symbols"]), CodeReport(**answer["report"]))
