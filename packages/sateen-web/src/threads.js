@@ -5,7 +5,6 @@ import { ExecutionError } from "./errors.js";
 export const STACK_BYTES = 1 << 20;
 
 const NODE_THREADS = "node:worker_threads";
-const PROGRAM = new URL("./thread.js", import.meta.url);
 
 /** Whether threads can share memory here: in Node, and on pages that are isolated from other origins. */
 export function canShareMemory() {
@@ -36,9 +35,10 @@ export function stopThreads(workers) {
 }
 
 async function newWorker() {
-  if (globalThis.Worker !== undefined) return new Worker(PROGRAM, { type: "module" });
+  // Bundlers find the program of a worker by these words.
+  if (globalThis.Worker !== undefined) return new Worker(new URL("./thread.js", import.meta.url), { type: "module" });
   const { Worker: NodeWorker } = await import(NODE_THREADS);
-  return new NodeWorker(PROGRAM);
+  return new NodeWorker(new URL("./thread.js", import.meta.url));
 }
 
 /** Resolves when a worker has said that it is ready. */

@@ -2,6 +2,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from sateen import runtime
 
 
 def test_a_model_becomes_a_shared_library(sateen, dense, tmp_path):
@@ -82,3 +89,59 @@ def test_the_model_is_never_overwritten(sateen, dense):
     ran = sateen("export", dense, "--as", "static", "-o", dense)
     assert ran.status == 2
     assert dense.read_bytes() == before
+
+
+PROGRAM = """
+import { load, Tensor } from "./small/index.js";
+const model = await load();
+const [{ name, shape, dtype }] = model.inputs;
+const [output] = Object.values(await model.run({ [name]: Tensor.of(JSON.parse(process.argv[2]), shape, dtype) }));
+console.log(JSON.stringify([output.shape, output.numbers()]));
+"""
+
+
+def test_a_model_becomes_a_package_that_node_imports(sateen, dense, tmp_path):
+    ran = sateen("export", dense, "--as", "npm", "--prefix", "small-net", "--target", "wasm32", "-o", "small")
+    assert ran.status == 0
+    assert ran.out.startswith("small: ")
+    assert ran.out.endswith(", package small-net\n")
+    package = json.loads((tmp_path / "small/package.json").read_text())
+    assert package["name"] == "small-net"
+    assert [name for name in package["files"] if not (tmp_path / "small" / name).exists()] == []
+    assert "/** The network small-net, ready to run: from " in (tmp_path / "small/index.d.ts").read_text()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".small")] == []
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+
+    sateen("compile", dense, "-o", "here.sateen")
+    model = runtime.load(tmp_path / "here.sateen")
+    data = np.linspace(-1, 1, int(np.prod(model.inputs[0].shape)), dtype=np.float32).reshape(model.inputs[0].shape)
+    expected = model.run({model.inputs[0].name: data})[0].numpy()
+    (tmp_path / "main.mjs").write_text(PROGRAM)
+    command = ["node", "main.mjs", json.dumps(data.ravel().tolist())]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    shape, numbers = json.loads(done.stdout)
+    np.testing.assert_allclose(np.array(numbers).reshape(shape), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "expected a network for WebAssembly, found one for "),
+        (["--target", "wasm32", "--prefix", "Small"], "--prefix Small: expected the name of a package of npm"),
+    ],
+)
+def test_what_is_no_package_is_refused_before_anything_is_written(sateen, dense, tmp_path, options, words):
+    ran = sateen("export", dense, "--as", "npm", "-o", "small", *options)
+    assert ran.status == 1
+    assert words in ran.err
+    assert [path.name for path in tmp_path.iterdir() if "small" in path.name] == []
+
+
+def test_a_package_replaces_nothing(sateen, dense, tmp_path):
+    (tmp_path / "small").write_text("mine")
+    ran = sateen("export", dense, "--as", "npm", "--target", "wasm32", "-o", "small")
+    assert ran.status == 1
+    assert "small: expected a new folder to write the package to, found a file" in ran.err
+    assert (tmp_path / "small").read_text() == "mine"

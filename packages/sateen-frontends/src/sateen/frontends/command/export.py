@@ -13,6 +13,7 @@ from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import keep_sources
 from sateen.frontends.command.memory_limits import MemoryLimits, memory_options
+from sateen.frontends.command.npm_package import write_npm_package
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.reading import sources_of
 from sateen.runtime import Artifact
@@ -33,6 +34,7 @@ FORMS = {
     for form in (
         Form("shared", False, Artifact.export_library),
         Form("static", True, Artifact.export_archive),
+        Form("npm", False, write_npm_package),
     )
 }
 
@@ -44,7 +46,8 @@ FORMS = {
     "form",
     type=click.Choice([*FORMS]),
     required=True,
-    help="shared: a library that is loaded; static: an archive that a program links.",
+    help="shared: a library that is loaded; static: an archive that a program links; npm: a folder that Node and "
+    "bundlers import, for --target wasm32.",
 )
 @click.option("-o", "--output", required=True, type=NEW_FILE, metavar="FILE")
 @click.option(
@@ -52,7 +55,7 @@ FORMS = {
     default="network",
     show_default=True,
     metavar="NAME",
-    help="What the names in the header begin with, and of an archive those of all symbols.",
+    help="What the names in the header begin with, and of an archive those of all symbols; the name of the package.",
 )
 @memory_options
 @compilation_options
@@ -60,7 +63,8 @@ FORMS = {
 def export(
     model: Path, form: str, output: Path, prefix: str, limits: MemoryLimits, compilation: Compilation, as_json: bool
 ) -> None:
-    """Write the network of MODEL, a model or an artifact, with its parameters, and a C header beside it (ending in .h).
+    """Write the network of MODEL, a model or an artifact, with its parameters: a library and a C header beside it
+    (ending in .h), or a folder with a package of npm.
 
     An artifact has code of one form: a static archive if it is for a machine without a system, otherwise a library. A
     model is compiled for the form that is asked for.
@@ -70,6 +74,9 @@ def export(
     artifact = open_artifact(model, compilation, static=chosen.static)
     limits.check(artifact)
     chosen.write(artifact, output, prefix)
+    if output.is_dir():
+        _show_package(output, artifact.target, prefix, as_json=as_json)
+        return
     header = output.with_suffix(".h")
     if as_json:
         show_json(
@@ -83,3 +90,11 @@ def export(
         )
         return
     say(f"{output}: {size(output.stat().st_size)}, and {header.name}")
+
+
+def _show_package(folder: Path, target: str, name: str, *, as_json: bool) -> None:
+    written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if as_json:
+        show_json({"output": str(folder), "bytes": written, "target": target, "package": name})
+    else:
+        say(f"{folder}: {size(written)}, package {name}")

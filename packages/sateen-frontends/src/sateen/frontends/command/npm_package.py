@@ -1,0 +1,94 @@
+"""A network as a package of npm: a folder that Node and bundlers import, with the artifact and sateen-web inside.
+
+`javascript` is a link to the sources of sateen-web, which a wheel holds as files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from importlib.resources import as_file, files
+from pathlib import Path
+from tempfile import mkdtemp
+
+from sateen.runtime import ArgumentError, Artifact, ArtifactError, Target
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,213}")
+_INDEX = """\
+/** The network {name}: `const model = await load({{ threads }})`, then `await model.run(inputs)`. */
+
+import {{ load as loadArtifact }} from "./sateen/index.js";
+
+export * from "./sateen/index.js";
+
+/** The network, ready to run. */
+export function load(options) {{
+  return loadArtifact(new URL("./{name}.sateen", import.meta.url), options);
+}}
+"""
+_TYPES = """\
+import type {{ LoadOptions, Model }} from "./sateen/index.js";
+
+export * from "./sateen/index.js";
+
+/** The network {name}, ready to run: from {inputs} to {outputs}. */
+export function load(options?: LoadOptions): Promise<Model>;
+"""
+
+
+def write_npm_package(artifact: Artifact, folder: Path, name: str) -> None:
+    """Write the package `name` to a new folder; nothing is left of one that can't be written.
+
+    Raises ArtifactError for an artifact that is not for WebAssembly, and for a place that exists or can't be written;
+    ArgumentError for a name that npm refuses.
+    """
+    if Target.parse(artifact.target).architecture != "wasm32":
+        raise ArtifactError(
+            f"expected a network for WebAssembly, found one for {artifact.target}; "
+            "compile the model with --target wasm32"
+        )
+    if not _NAME.fullmatch(name):
+        raise ArgumentError(
+            f"--prefix {name}: expected the name of a package of npm: small letters, digits, '.', '_' and '-'"
+        )
+    if folder.exists():
+        raise ArtifactError(f"{folder}: expected a new folder to write the package to, found a file")
+    try:
+        made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            _fill(made, artifact, name)
+            made.chmod(0o755)
+            made.rename(folder)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise ArtifactError(f"{folder}: expected a place to write the package to: {error.strerror}") from None
+
+
+def _fill(folder: Path, artifact: Artifact, name: str) -> None:
+    with as_file(files("sateen.frontends.command").joinpath("javascript")) as sources:
+        shutil.copytree(sources, folder / "sateen", copy_function=shutil.copyfile)
+    artifact.save(folder / f"{name}.sateen")
+    package = {
+        "name": name,
+        "version": "1.0.0",
+        "type": "module",
+        "exports": {".": {"types": "./index.d.ts", "default": "./index.js"}},
+        "types": "./index.d.ts",
+        "files": ["index.js", "index.d.ts", "sateen", f"{name}.sateen"],
+    }
+    inputs, outputs = (", ".join(f"{p.name} ({p.type})" for p in all_) for all_ in (artifact.inputs, artifact.outputs))
+    texts = {
+        "package.json": json.dumps(package, indent=2) + "\n",
+        "index.js": _INDEX.format(name=name),
+        "index.d.ts": _TYPES.format(name=name, inputs=_in_comment(inputs), outputs=_in_comment(outputs)),
+    }
+    for path, text in texts.items():
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def _in_comment(text: str) -> str:
+    """A text that does not end the comment that it is in."""
+    return text.replace("*/", "* /")
