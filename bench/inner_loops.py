@@ -27,12 +27,18 @@ NETWORKS = (workloads.mobilenet, workloads.resnet, workloads.squeezenet)
 OPERATORS = ("conv", "mat_mul")
 GOAL = 0.8
 
-_LABEL = re.compile(r"^(\.?L\w+):")  # without the point in files for macOS
+_LABEL = re.compile(r"^(\.?LBB\w+):")  # without the point in files for macOS
 _INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)(?:\t(.*))?$")
 _CONDITIONS = "eq|ne|hs|lo|mi|pl|hi|ls|ge|lt|gt|le"
-_BRANCH = re.compile(rf"^(b|b\.\w+|b({_CONDITIONS})|cbn?z|tbn?z)$")
-_MULTIPLY_ADD = re.compile(r"^((fmla|fmls|fmadd|[us]dot|usdot|[us]mlal2?)(\.\w+)?|v(mla|mls|fma|fms|mlal)\.\w+)$")
-_LOAD = re.compile(r"^(ld\w*(\.\w+)?|prfm|pld|vld\w*(\.\w+)?)$")
+_BRANCH = re.compile(rf"^(b|b\.\w+|b({_CONDITIONS})|cbn?z|tbn?z|j|b(eq|ne|[lg][te]u?)z?)$")
+_MULTIPLY_ADD = re.compile(
+    r"^((fmla|fmls|fmadd|[us]dot|usdot|[us]mlal2?)(\.\w+)?|v(mla|mls|fma|fms|mlal)\.\w+"  # ARM
+    r"|fn?m(add|sub)\.[hsd]|v(fw?n?|w|n)?m(acc|sac|add|sub)(u|su|us)?\.v[vfx])$"  # RISC-V
+)
+_LOAD = re.compile(
+    r"^(ld\w*(\.\w+)?|prfm|pld|vld\w*(\.\w+)?"  # ARM
+    r"|l[bhwd]u?|fl[hwd]|vl[suo]?x?e(i?\d+)?\.v|vlse\d+\.v|vl\d+re?\d*\.v)$"  # RISC-V
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Loop:
 
 
 def innermost_loops(assembly: str) -> Iterator[Loop]:
-    """The loops of AArch64 or ARM code that contain no other label: from a label to a branch back to it."""
+    """The loops of AArch64, ARM or RISC-V code that contain no other label: from a label to a branch back to it."""
     label, body = "", list[str]()
     for line in assembly.splitlines():
         if found := _LABEL.match(line):
@@ -87,7 +93,7 @@ def inner_loop(problem: Problem, target: Target) -> tuple[str, Loop | None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", default="aarch64", help="the target, of AArch64 or ARM")
+    parser.add_argument("--target", default="aarch64", help="the target, of AArch64, ARM or RISC-V")
     target = Target.of(parser.parse_args().target)
     rows, met = [], 0
     for problem in problems():

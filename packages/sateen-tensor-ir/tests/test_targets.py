@@ -41,8 +41,8 @@ RISCV64 = "llvm -mtriple=riscv64-linux-gnu"
         (f"{X86} -mattr=+avx2", 32, 16),
         (ARM64, 16, 32),
         (f"{ARM64} -mcpu=neoverse-v1", 16, 32),
-        (RISCV64, 16, 16),
-        (f"{RISCV64} -mcpu=sifive-u74", 16, 16),
+        (RISCV64, 16, 7),
+        (f"{RISCV64} -mcpu=sifive-u74", 16, 7),
         (f"{RISCV64} -mattr=+v", 16, 32),
         (f"{RISCV64} -mattr=+v,+zvl256b", 32, 32),
         (f"{RISCV64} -mcpu=spacemit-x60", 32, 32),
@@ -187,7 +187,8 @@ def test_a_triple_names_a_system(triple, system):
         (X86, 8),
         (f"{X86} -mcpu=znver5", 8),
         (ARM64, 8),
-        ("llvm -mtriple=riscv64-linux-gnu", 4),
+        (RISCV64, 1),
+        (f"{RISCV64} -mattr=+v", 4),
     ],
 )
 def test_sums_have_as_many_accumulators_as_hide_the_latency_of_an_addition(text, accumulators):
@@ -212,6 +213,13 @@ def test_systems_on_risc_v_assume_what_llvm_does_not(text, features):
 def test_no_vector_is_wider_than_the_widest():
     assert WIDEST_VECTOR == 64
     assert all(vectors.bytes <= WIDEST_VECTOR for a in ARCHITECTURES.values() for vectors in a.vectors)
+
+
+@pytest.mark.parametrize(("attributes", "registers"), [("", 7), (" -mattr=+v", 32), (" -mattr=+v,+zvl256b", 32)])
+def test_tiles_without_vectors_are_as_large_as_the_scalar_registers(attributes, registers):
+    machine = Machine.of(RISCV64 + attributes)
+    assert machine.vector_registers == registers
+    assert machine.vector_bytes * machine.tile_positions(1) <= 32 * (machine.vector_bytes if attributes else 4)
 
 
 def test_what_is_written_before_a_machine_is_known_suits_all():

@@ -25,7 +25,7 @@ from sateen.runtime.target_names import TARGET_NAMES
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.host import has_host, has_pool
 from sateen.tensor_ir.link import linker_remedy
-from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System
+from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System, architecture_of, features_of
 
 PACKAGES = (
     "sateen-runtime",
@@ -94,11 +94,18 @@ def _machine() -> dict[str, str]:
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
         "LLVM": ".".join(map(str, llvm.llvm_version_info)),
         "target": str(Target.host()),
-        "vectors": f"{machine.vector_registers} registers of {machine.vector_bytes} bytes",
+        "vectors": _vectors(Target.host()),
         "caches": f"{caches} (levels 1 to 3)",
         "processors": f"{allowed_processors()} allowed of {os.cpu_count()}",
         "features": " ".join(sorted(host_features())) or "not told by the system",
     }
+
+
+def _vectors(target: Target) -> str:
+    vectors = architecture_of(target).vectors_of(features_of(target))
+    if vectors.in_scalars:
+        return "none: several scalars stand for each vector of a schedule"
+    return f"{vectors.registers} registers of {vectors.bytes} bytes"
 
 
 def _target(subject: str, text: str) -> Callable[[], Finding]:

@@ -13,11 +13,16 @@ from sateen.tensor_ir.targets.relocation import Linking
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vector registers: their width in bytes and their number. Processors with the feature have them."""
+    """Vector registers: their width in bytes and their number. Processors with the feature have them.
+
+    `in_scalars` are those of a processor without vectors: a schedule's vector takes several scalar registers there, and
+    LLVM takes each operation on it apart.
+    """
 
     bytes: int
     registers: int
     feature: str = ""
+    in_scalars: bool = False
 
 
 @dataclass(frozen=True, slots=True)

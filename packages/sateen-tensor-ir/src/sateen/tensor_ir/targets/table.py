@@ -30,7 +30,7 @@ SERIAL_ELEMENTS = max(
 
 def least_registers(vector_bytes: int) -> int:
     """The vector registers of any architecture that has vectors of this many bytes."""
-    vectors = (v for a in ARCHITECTURES.values() for v in a.vectors if v.bytes >= vector_bytes)
+    vectors = (v for a in ARCHITECTURES.values() for v in a.vectors if v.bytes >= vector_bytes and not v.in_scalars)
     return min(v.registers for v in vectors)
 
 

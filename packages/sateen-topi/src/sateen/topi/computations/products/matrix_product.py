@@ -58,13 +58,14 @@ def packed_layout(rows: int, columns: int, dtype: DType, machine: Machine, vecto
     if rows == 0 or columns <= 1 or lanes == 1:
         return None
     blocks = -(-columns // lanes)
-    chosen = vectors or max(panel_vectors(blocks), key=lambda v: panel_value(rows, blocks, v, machine))
+    chosen = vectors or max(panel_vectors(blocks, machine), key=lambda v: panel_value(rows, blocks, v, machine))
     return Layout((1, 0, Block(1, lanes * chosen)))
 
 
-def panel_vectors(blocks: int) -> list[int]:
-    """The numbers of vectors that a panel may have, for the given number along all columns."""
-    return [n for n in (2, 3, 4, 6, 8, 1) if n <= blocks]
+def panel_vectors(blocks: int, machine: Machine) -> list[int]:
+    """The numbers of vectors that a panel may have, for the given number along all columns: registers hold the
+    accumulators of a row."""
+    return [n for n in (2, 3, 4, 6, 8, 1) if n <= min(blocks, machine.vector_registers - 1)]
 
 
 def panel_value(rows: int, blocks: int, vectors: int, machine: Machine) -> float:

@@ -39,7 +39,7 @@ def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Ma
     if len(b) != 2 or 0 in a or columns <= 1 or lanes == 1:
         return []
     blocks = -(-columns // lanes)
-    values = {v: panel_value(prod(rows), blocks, v, machine) for v in panel_vectors(blocks)}
+    values = {v: panel_value(prod(rows), blocks, v, machine) for v in panel_vectors(blocks, machine)}
     best = max(values.values())
     arithmetic = dtype.bytes * prod(rows) * depth * columns / machine.rates.multiply_add_bytes
     found = [Candidate(Packed(v), arithmetic * best / value) for v, value in values.items()]
