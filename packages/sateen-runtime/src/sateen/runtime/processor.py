@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from sateen.runtime.riscv_vectors import allows_vectors, features_with_vectors, vector_bytes, vector_control
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Processor:
@@ -177,9 +179,14 @@ def host_architecture() -> str:
 def host_features() -> frozenset[str]:
     """The features of this machine's processors, as far as its system reports them."""
     if sys.platform == "linux":
-        return features_from_cpuinfo(
-            host_architecture(), Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        architecture = host_architecture()
+        features = features_from_cpuinfo(
+            architecture, Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
         )
+        if architecture == "riscv64" and "v" in features:
+            control = vector_control()
+            return features_with_vectors(features, control, vector_bytes() if allows_vectors(control) else 0)
+        return features
     if sys.platform == "darwin":
         told = subprocess.run(
             ["/usr/sbin/sysctl", "hw.optional", "machdep.cpu"], capture_output=True, text=True, check=False
