@@ -254,7 +254,7 @@ def test_functions_are_timed_in_turns_where_they_run(session: LocalSession, libr
     calls = [(module["add"], given), (module["host"], [[facts]])]
     add, host = session.time_in_turns(calls, repeat=4, min_seconds=1e-4)
     assert (len(add.samples), len(host.samples)) == (4, 4)
-    assert add.number > 2
+    assert min(add.number, host.number) >= 1
     np.testing.assert_array_equal([c.numpy()[0, 0] for _, _, c in given], [1, 2, 3])
     with pytest.raises(ArgumentError, match="add: expected arrays of the session, found others"):
         session.time_in_turns([(module["add"], [[ONES, ONES, ONES]])])  # type: ignore[list-item]

@@ -124,6 +124,20 @@ def test_devices_that_come_back_are_waited_for() -> None:
     assert not refusals
 
 
+def test_a_device_that_is_given_after_the_end_is_given_back() -> None:
+    given: list[LocalSession] = []
+
+    def late() -> Session:
+        opened.close()
+        given.append(LocalSession())
+        return given[0]
+
+    opened = SessionMeasurer(HERE, late)
+    with pytest.raises(SessionLostError, match="a measurer that is open"):
+        opened.measure(PROBLEM, METHOD, None)
+    assert given[0]._child.wait(0) is not None
+
+
 def test_devices_that_stay_away_end_the_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_measurer, "PATIENCE", 0.0)
 

@@ -53,7 +53,7 @@ class SessionMeasurer:
 
     A candidate that crashes, loops or takes too much memory ends its session, and the next one gets another. If the
     device is lost, the candidate is measured on the next one; if that is lost, too, it raises ExecutionError with both
-    stories. Raises SessionLostError or SessionRefusedError if no session is to be had for `PATIENCE` seconds.
+    stories. Raises SessionLostError if no session is to be had for `PATIENCE` seconds.
     """
 
     def __init__(
@@ -111,19 +111,20 @@ class SessionMeasurer:
     def _opened(self) -> Session:
         """The session, or a new one. A device may be in use or away for a while, and so may its tracker."""
         end, pause = monotonic() + PATIENCE, _FIRST_PAUSE
-        while self._session is None:
-            if self._is_closed.is_set():
-                raise SessionLostError("expected a measurer that is open, found one that was closed")
+        while (session := self._session) is None and not self._is_closed.is_set():
             try:
-                session = self._open()
+                self._session = session = self._open()
                 self._machine = session.info()["machine"]
-                self._session = session
-            except (SessionLostError, SessionRefusedError, SessionTimeoutError):
+            except (*_LOSSES, *_ENDS, SessionRefusedError) as error:  # no candidate has run yet
+                self._end()
                 if monotonic() >= end:
-                    raise
+                    raise SessionLostError(str(error)) from None
                 self._is_closed.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-        return self._session
+        if session is None or self._is_closed.is_set():
+            self._end()
+            raise SessionLostError("expected a measurer that is open, found one that was closed")
+        return session
 
     def _measured(self, session: Session, problem: Problem, method: Method, against: Method | None) -> Timing:
         if self._problem != problem or self._data is None:
