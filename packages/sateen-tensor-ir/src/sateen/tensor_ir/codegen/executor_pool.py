@@ -9,9 +9,8 @@ from typing import Any
 
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
-from sateen.tensor_ir.codegen.compile_worker import answer_of
+from sateen.tensor_ir.codegen.compile_requests import answer_of, code_of, request_for
 from sateen.tensor_ir.codegen.object_code import ObjectCode
-from sateen.tensor_ir.codegen.workers import code_of, request_for
 from sateen.tensor_ir.ir.stmt import Function
 
 PACKAGES = ("sateen-tensor-ir", "llvmlite")

@@ -6,7 +6,6 @@ once, by running `compile_worker` in a fresh interpreter, and serves requests un
 
 from __future__ import annotations
 
-import base64
 import json
 import struct
 import subprocess
@@ -21,11 +20,9 @@ from sateen.runtime.errors import CodegenError
 from sateen.runtime.isolation import isolated
 from sateen.runtime.target import Target
 from sateen.runtime.threads import Threads
-from sateen.tensor_ir.codegen.llvm import CodeReport
+from sateen.tensor_ir.codegen.compile_requests import code_of, request_for
 from sateen.tensor_ir.codegen.object_code import ObjectCode
-from sateen.tensor_ir.intrinsics import INTRINSICS
-from sateen.tensor_ir.ir.stmt import Function, Intrinsic
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir.stmt import Function
 
 MOST_MESSAGE_BYTES = 1 << 30
 """The most bytes of one message; the object code of a function takes thousands."""
@@ -182,22 +179,3 @@ class CompilerPool:
             return code_of(worker.request(request))
         finally:
             self._idle.put(worker)
-
-
-def request_for(function: Function, target: Target | str, *, internal: bool) -> dict[str, Any]:
-    """What `compile_worker.answer_of` takes. Raises CodegenError for a user's intrinsic, which workers do not know."""
-    for node in walk(function.body):
-        if isinstance(node, Intrinsic) and INTRINSICS.get(node.instruction.name) is not node.instruction:
-            raise CodegenError(
-                f"{function.name}: worker processes know the intrinsics {', '.join(INTRINSICS)}, found "
-                f"{node.instruction.name!r} of another definition; compile it in this process"
-            )
-    text = str(Target.of(target))
-    return {"names": [function.name], "functions": [str(function)], "target": text, "internal": internal}
-
-
-def code_of(answer: dict[str, Any]) -> ObjectCode:
-    """The code in an answer. Raises CodegenError with the error in it."""
-    if "error" in answer:
-        raise CodegenError(answer["error"])
-    return ObjectCode(base64.b64decode(answer["code"]), tuple(answer["symbols"]), CodeReport(**answer["report"]))
