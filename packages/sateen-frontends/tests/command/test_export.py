@@ -43,7 +43,7 @@ def test_an_artifact_for_a_machine_without_a_system_becomes_an_archive(sateen, d
     assert sateen("export", "dense.sateen", "--as", "static", "-o", "lib.a").status == 0
     ran = sateen("export", "dense.sateen", "--as", "shared", "-o", "lib.so")
     assert ran.status == 1
-    assert "expected code of a shared library, found a static archive" in ran.err
+    assert "expected code that is a library, found a static archive" in ran.err
     assert not (tmp_path / "lib.so").exists()
 
 
@@ -51,7 +51,7 @@ def test_an_artifact_with_a_library_says_how_to_get_an_archive(sateen, dense, tm
     sateen("compile", dense, "-o", "dense.sateen")
     ran = sateen("export", "dense.sateen", "--as", "static", "-o", "lib.a")
     assert ran.status == 1
-    assert "compile the model again: sateen export MODEL --as static" in ran.err
+    assert "found a library" in ran.err
     assert not (tmp_path / "lib.a").exists()
 
 
@@ -145,3 +145,20 @@ def test_a_package_replaces_nothing(sateen, dense, tmp_path):
     assert ran.status == 1
     assert "small: expected a new folder to write the package to, found a file" in ran.err
     assert (tmp_path / "small").read_text() == "mine"
+
+
+def test_a_model_becomes_c(sateen, dense, tmp_path):
+    assert sateen("export", dense, "--as", "c", "--prefix", "small", "-o", "small.c").status == 0
+    first = (tmp_path / "small.c").read_bytes()
+    assert "int32_t small_sateen_run(" in (tmp_path / "small.h").read_text()
+    sateen("compile", dense, "--target", "c", "-o", "dense.sateen")
+    sateen("export", "dense.sateen", "--as", "c", "--prefix", "small", "-o", "small.c")
+    assert (tmp_path / "small.c").read_bytes() == first
+    assert "found C text, which programs are built with" in sateen("run", "dense.sateen", "--random", "1").err
+    assert "\n  runs here   no: C text" in sateen("inspect", "dense.sateen").out
+
+
+def test_a_form_has_its_kind_of_target(sateen, dense):
+    ran = sateen("export", dense, "--as", "c", "--target", "cortex-m4", "-o", "small.c")
+    assert ran.status == 2
+    assert "--as c is for targets of kind c, found one of kind llvm" in ran.err

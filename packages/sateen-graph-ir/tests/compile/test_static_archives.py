@@ -12,6 +12,7 @@ import pytest
 
 from sateen.graph_ir import build, workloads
 from sateen.runtime import ArtifactError, load
+from sateen.runtime.artifact import CodeForm
 
 COMPILER = shutil.which("cc")
 PROGRAM = """
@@ -61,27 +62,27 @@ def test_equal_networks_give_equal_archives(tmp_path: Path) -> None:
 
 def test_each_form_of_code_has_its_export(tmp_path: Path) -> None:
     linked, loaded = build(workloads.mlp(), "cortex-m4"), build(workloads.mlp(), "aarch64")
-    assert linked.is_static
-    assert not loaded.is_static
+    assert linked.form is CodeForm.ARCHIVE
+    assert loaded.form is CodeForm.LIBRARY
     with pytest.raises(ArtifactError) as caught:
         linked.export_library(tmp_path / "mlp.so")
     assert str(caught.value) == (
-        "expected code of a shared library, found a static archive for thumbv7em-none-eabihf cortex-m4; see "
-        "export_archive"
+        "expected code that is a library, found a static archive for thumbv7em-none-eabihf cortex-m4; compile the "
+        "model again: sateen export MODEL --as shared"
     )
     with pytest.raises(ArtifactError) as caught:
         loaded.export_archive(tmp_path / "mlp.a")
     assert str(caught.value) == (
-        "expected code that programs link statically, found that of a library for aarch64-linux-gnu; compile the model "
-        "again: sateen export MODEL --as static, or build(graph, static=True)"
+        "expected code that is a static archive, found a library for aarch64-linux-gnu; compile the model again: "
+        "sateen export MODEL --as static"
     )
-    with pytest.raises(ArtifactError, match="found that of a library"):
+    with pytest.raises(ArtifactError, match="found a library for aarch64-linux-gnu"):
         _ = loaded.footprint
     assert not [*tmp_path.iterdir()]
 
 
 def test_a_static_archive_is_not_loaded() -> None:
-    with pytest.raises(ArtifactError, match="expected an ELF shared library"):
+    with pytest.raises(ArtifactError, match="expected a library to load, found a static archive, which programs are"):
         load(build(workloads.mlp(), static=True))
 
 

@@ -16,6 +16,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from io import BytesIO
 from itertools import accumulate, islice
 from math import prod
@@ -30,9 +31,11 @@ from sateen.runtime.exported_network import with_parameters
 from sateen.runtime.files import replacing
 from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
+from sateen.runtime.network_source import SOURCE_MAGIC, network_source
 from sateen.runtime.signature import Parameter, Signature
 from sateen.runtime.static_archive import ARCHIVE_MAGIC, Footprint, code_sizes, network_archive
 from sateen.runtime.steps import Step
+from sateen.runtime.target import Target
 from sateen.runtime.threads import MOST_THREADS, Threads
 
 ARTIFACT_MAGIC = b"\x89SATN\r\n\x1a"
@@ -47,6 +50,19 @@ _NO_DIGEST = "0" * 64
 
 ENTRY = "run"
 """The function of the library that runs the network."""
+
+
+class CodeForm(Enum):
+    """What the code of an artifact is: a library, which is loaded, or what programs are built with."""
+
+    LIBRARY = "a library"
+    ARCHIVE = "a static archive"
+    SOURCE = "C text"
+
+    @property
+    def option(self) -> str:
+        """The word for it on the command line."""
+        return {CodeForm.LIBRARY: "shared", CodeForm.ARCHIVE: "static", CodeForm.SOURCE: "c"}[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +114,10 @@ class Artifact:
     def signature(self) -> Signature:
         """The signature of the library's function: inputs, outputs, a clock if steps are timed, parameters,
         workspace."""
+        alignment = block_alignment(Target.parse(self.target))
         clock = [_block("clock", "int64", len(self.steps) + 1, 8, True)] if self.steps else []
-        parameters = _block("parameters", "uint8", max(len(self.parameters), 64), 64, False)
-        workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), 64, True)
+        parameters = _block("parameters", "uint8", max(len(self.parameters), 64), alignment, False)
+        workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), alignment, True)
         return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, parameters, workspace))
 
     def to_bytes(self) -> bytes:
@@ -150,19 +167,17 @@ class Artifact:
         file and where it can't be written, TargetError for a target that this version does not know.
         """
         place = Path(path)
-        if self.is_static:
-            raise ArtifactError(
-                f"expected code of a shared library, found a static archive for {_machine(self.target)}; "
-                "see export_archive"
-            )
+        self._require(CodeForm.LIBRARY)
         header = header_of(self.signature, self.target, name, self.aliases)
         library = with_parameters(self.library, whole(self.parameters), place.name)
         write_library(place, library, header)
 
     @property
-    def is_static(self) -> bool:
-        """Whether the code is a static archive, for programs to link, not a library that is loaded."""
-        return self.library.startswith(ARCHIVE_MAGIC)
+    def form(self) -> CodeForm:
+        """The form of the code, which decides what it can be exported to."""
+        if self.library.startswith(ARCHIVE_MAGIC):
+            return CodeForm.ARCHIVE
+        return CodeForm.SOURCE if self.library.startswith(SOURCE_MAGIC) else CodeForm.LIBRARY
 
     def export_archive(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a static archive that holds the network with its parameters, and a C header beside it (ending in .h).
@@ -172,23 +187,34 @@ class Artifact:
         ArtifactError for an artifact whose code is no static archive.
         """
         place = Path(path)
-        self._require_static()
+        self._require(CodeForm.ARCHIVE)
         header = header_of(self.signature, self.target, name, self.aliases, static=True)
         write_library(place, network_archive(self.library, whole(self.parameters), name), header)
 
     @property
     def footprint(self) -> Footprint:
         """The bytes that the network takes in a program. Raises ArtifactError for code that is no static archive."""
-        self._require_static()
+        self._require(CodeForm.ARCHIVE)
         code, data = code_sizes(self.library)
         arrays = sum(prod(map(int, p.shape)) * p.dtype.bytes for p in (*self.inputs, *self.outputs))
         return Footprint(code, len(self.parameters), data, self.workspace_bytes, arrays)
 
-    def _require_static(self) -> None:
-        if not self.is_static:
+    def export_source(self, path: str | os.PathLike[str], name: str = "network") -> None:
+        """Write C99 text that holds the network with its parameters, and a C header beside it (ending in .h).
+
+        All names that other files see begin with `name`. Files are replaced as by `export_library`, whose errors these
+        are too; ArtifactError for an artifact whose code is not C.
+        """
+        place = Path(path)
+        self._require(CodeForm.SOURCE)
+        header = header_of(self.signature, self.target, name, self.aliases, static=True)
+        write_library(place, network_source(self.library, whole(self.parameters), name), header)
+
+    def _require(self, form: CodeForm) -> None:
+        if self.form is not form:
             raise ArtifactError(
-                f"expected code that programs link statically, found that of a library for {_machine(self.target)}; "
-                "compile the model again: sateen export MODEL --as static, or build(graph, static=True)"
+                f"expected code that is {form.value}, found {self.form.value} for {_machine(self.target)}; compile the "
+                f"model again: sateen export MODEL --as {form.option}"
             )
 
 
@@ -275,6 +301,11 @@ def _leaves(data: bytes | memoryview | Content) -> Iterator[tuple[memoryview, st
 def leaf_digests(data: bytes | memoryview) -> list[str]:
     """SHA-256 of each leaf of 4 MiB, in parallel."""
     return [digest for _, digest in _leaves(data)]
+
+
+def block_alignment(target: Target) -> int:
+    """The alignment of parameters and workspace in bytes; C99 can't ask for more than its own types need."""
+    return 8 if target.kind == "c" else 64
 
 
 def _block(name: str, dtype: str, size: int, alignment: int, is_output: bool) -> Parameter:

@@ -41,8 +41,8 @@ $messages
 }
 #endif
 
-/* Runs the network on compact arrays. The workspace is aligned to 64 bytes and belongs to the caller: calls at one time
- * need one each. host may be NULL. Returns 0, or a status for $status_message. */
+/* Runs the network on compact arrays. The workspace is aligned to $alignment bytes and belongs to the caller: calls at
+ * one time need one each. host may be NULL. Returns 0, or a status for $status_message. */
 static inline int32_t ${name}_run(const sateen_host *host, $arguments)
 {
     DLTensor sateen_tensors[$count];
@@ -73,7 +73,7 @@ $shapes
 """)
 
 _SHARED = "The library holds the parameters. A program links one network; several are opened with dlopen."
-_STATIC = "The archive holds the parameters. A program links any number of networks of different names."
+_STATIC = "The code beside this file holds the parameters. A program links any number of networks of different names."
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
     re.findall(
@@ -137,6 +137,7 @@ def header_of(
         parameters=symbol("sateen_parameters"),
         messages=f"const char *{symbol('sateen_status_message')}(int32_t status);\n" if static else "",
         status_message=symbol("sateen_status_message"),
+        alignment=workspace.alignment,
         linking=_STATIC if static else _SHARED,
         arguments=", ".join([*(f"{_c_type(p)} *{c}" for p, c in given[:-1]), "void *workspace"]),
         count=len(all_of),

@@ -17,6 +17,7 @@ from sateen.frontends.command.memory_limits import MemoryLimits, flash_text, mem
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.reading import sources_of
 from sateen.runtime import Target
+from sateen.runtime.artifact import CodeForm
 from sateen.runtime.display import size
 
 MOST_FEATURES = 3
@@ -58,7 +59,7 @@ def compile_(
                 "workspace_bytes": artifact.workspace_bytes,
                 "target": artifact.target,
                 "seconds": round(seconds, 3),
-                **({"footprint": asdict(artifact.footprint)} if artifact.is_static else {}),
+                **({"footprint": asdict(artifact.footprint)} if artifact.form is CodeForm.ARCHIVE else {}),
             }
         )
         return
@@ -66,7 +67,7 @@ def compile_(
         f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
         f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
     )
-    if artifact.is_static:
+    if artifact.form is CodeForm.ARCHIVE:
         footprint = artifact.footprint
         say(f"flash {size(footprint.flash)}: {flash_text(footprint)}")
         say(f"memory {size(footprint.memory)}: {memory_text(footprint)}")

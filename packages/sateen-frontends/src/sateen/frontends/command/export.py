@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -11,20 +11,24 @@ import click
 from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
 from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.compilation import Compilation, compilation_options
-from sateen.frontends.command.files import keep_sources
+from sateen.frontends.command.files import is_artifact, keep_sources
 from sateen.frontends.command.memory_limits import MemoryLimits, memory_options
 from sateen.frontends.command.npm_package import write_npm_package
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.reading import sources_of
-from sateen.runtime import Artifact
+from sateen.runtime import Artifact, Target
 from sateen.runtime.display import size
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of exports: its name, whether a model is compiled for a static archive, and what writes it."""
+    """A form of exports: its name, the kind of its target, and what writes it.
+
+    With `static` a model is compiled to a static archive.
+    """
 
     name: str
+    kind: str
     static: bool
     write: Callable[[Artifact, Path, str], None]
 
@@ -32,9 +36,10 @@ class Form:
 FORMS = {
     form.name: form
     for form in (
-        Form("shared", False, Artifact.export_library),
-        Form("static", True, Artifact.export_archive),
-        Form("npm", False, write_npm_package),
+        Form("shared", "llvm", False, Artifact.export_library),
+        Form("static", "llvm", True, Artifact.export_archive),
+        Form("c", "c", False, Artifact.export_source),
+        Form("npm", "llvm", False, write_npm_package),
     )
 }
 
@@ -46,8 +51,8 @@ FORMS = {
     "form",
     type=click.Choice([*FORMS]),
     required=True,
-    help="shared: a library that is loaded; static: an archive that a program links; npm: a folder that Node and "
-    "bundlers import, for --target wasm32.",
+    help="shared: a library that is loaded; static: an archive that a program links; c: C99 text; npm: a folder that "
+    "Node and bundlers import, for --target wasm32.",
 )
 @click.option("-o", "--output", required=True, type=NEW_FILE, metavar="FILE")
 @click.option(
@@ -55,7 +60,8 @@ FORMS = {
     default="network",
     show_default=True,
     metavar="NAME",
-    help="What the names in the header begin with, and of an archive those of all symbols; the name of the package.",
+    help="What the names in the header begin with, and those of all symbols of an archive or of C; the name of the "
+    "package.",
 )
 @memory_options
 @compilation_options
@@ -66,11 +72,13 @@ def export(
     """Write the network of MODEL, a model or an artifact, with its parameters: a library and a C header beside it
     (ending in .h), or a folder with a package of npm.
 
-    An artifact has code of one form: a static archive if it is for a machine without a system, otherwise a library. A
-    model is compiled for the form that is asked for.
+    An artifact has code of one form: a static archive if it is for a machine without a system, C if its target is of
+    that kind, otherwise a library. A model is compiled for the form that is asked for.
     """
     chosen = FORMS[form]
     keep_sources("-o", [output, output.with_suffix(".h")], sources_of(model, compilation))
+    if not is_artifact(model):
+        compilation = _for_kind(compilation, chosen)
     artifact = open_artifact(model, compilation, static=chosen.static)
     limits.check(artifact)
     chosen.write(artifact, output, prefix)
@@ -98,3 +106,12 @@ def _show_package(folder: Path, target: str, name: str, *, as_json: bool) -> Non
         show_json({"output": str(folder), "bytes": written, "target": target, "package": name})
     else:
         say(f"{folder}: {size(written)}, package {name}")
+
+
+def _for_kind(compilation: Compilation, form: Form) -> Compilation:
+    """The options of compiling for a form. Raises UsageError for a target that gives code of another kind."""
+    if compilation.target == "llvm":
+        return replace(compilation, target=form.kind)
+    if (kind := Target.of(compilation.target).kind) != form.kind:
+        raise click.UsageError(f"--as {form.name} is for targets of kind {form.kind}, found one of kind {kind}")
+    return compilation

@@ -30,6 +30,7 @@ from sateen.graph_ir.drawing import draw
 from sateen.graph_ir.ops import Fused
 from sateen.graph_ir.passes import separations
 from sateen.runtime import ArgumentError, Artifact, Step, Target
+from sateen.runtime.artifact import CodeForm
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
@@ -327,6 +328,8 @@ def _artifact_facts(artifact: Artifact) -> list[tuple[str, str]]:
 
 def _runs_here(artifact: Artifact) -> str:
     missing = Target.host().missing_features(Target.parse(artifact.target))
+    if artifact.form is not CodeForm.LIBRARY:
+        return f"no: {artifact.form.value}, which programs are built with"
     return f"no, it needs {', '.join(missing)}" if missing else "yes"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from sateen.runtime import Artifact, TargetError
+from sateen.runtime.artifact import CodeForm
 from sateen.runtime.display import size
 from sateen.runtime.static_archive import Footprint
 
@@ -32,7 +33,7 @@ class MemoryLimits:
         """Raises TargetError for a network that takes more, and UsageError for one that is loaded, not linked."""
         if not self.is_given:
             return
-        if not artifact.is_static:
+        if artifact.form is not CodeForm.ARCHIVE:
             raise click.UsageError(
                 "--flash and --ram are for code that programs link: a target without a system, or --as static"
             )

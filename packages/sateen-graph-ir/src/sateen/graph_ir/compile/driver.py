@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
@@ -34,6 +35,7 @@ from sateen.tensor_ir.codegen import (
     STATIC_PARAMETERS_TEXT,
     TARGET_KINDS,
     CompilerPool,
+    c_network,
     companion_text,
     compile_for,
     compile_functions,
@@ -61,10 +63,14 @@ LONGEST_SONAME = 128
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
+def _compile_nothing(_function: Function, _node: Node) -> None:
+    """For what begins with all kernels at hand."""
+
+
 def lowered(
     graph: Graph,
     target: Target,
-    begin: Callable[[Function, Node], None] = lambda function, node: None,
+    begin: Callable[[Function, Node], None] = _compile_nothing,
     *,
     dims: Mapping[str, int] = NO_DIMS,
     numerics: str = "default",
@@ -91,7 +97,7 @@ def network_target(value: Target | str) -> Target:
     Raises TargetError for a kind that networks can't be compiled for, and a processor or feature that LLVM lacks.
     """
     target = Target.of(value)
-    able = [kind.name for kind in TARGET_KINDS.values() if kind.has_libraries]
+    able = [kind.name for kind in TARGET_KINDS.values() if kind.has_networks]
     if target.kind not in able:
         raise TargetError(
             f"expected a target of kind {' or '.join(able)}, for which networks are compiled, found {target.kind!r}"
@@ -130,8 +136,8 @@ def build(
     artifact's code is a static archive, for `Artifact.export_archive`, as that for machines without a system always is.
     `workers` compile kernels in parallel, `cache` keeps their object code; neither changes the result. Raises
     InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind of
-    target other than llvm; and ArgumentError for anything but a graph with outputs, `params` of another type, unknown
-    `denormals`, and records together with a pipeline.
+    target other than llvm and c; and ArgumentError for anything but a graph with outputs, `params` of another type,
+    unknown `denormals`, and records together with a pipeline.
     """
     if denormals not in DENORMALS:
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
@@ -139,11 +145,12 @@ def build(
     bound = bind_parameters(_required(graph), {} if params is None else params)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_methods takes them")
+    is_object_code = TARGET_KINDS[complete.kind].has_libraries
     compiler = KernelCompiler(complete, workers, cache)
     network = lowered(
         bound,
         complete,
-        compiler.begin,
+        compiler.begin if is_object_code else _compile_nothing,
         dims=dims,
         numerics=numerics,
         records=records,
@@ -153,10 +160,14 @@ def build(
         timed=timed,
         denormals=denormals,
     )
-    codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
-    told = str(with_features(complete))
-    metadata = Metadata(_producer(), told, (signature_of(network.entry),))
-    library = _library(codes, metadata, complete, _soname(graph.name), static=static)
+    if is_object_code:
+        codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
+        told = str(with_features(complete))
+        metadata = Metadata(_producer(), told, (signature_of(network.entry),))
+        library = _library(codes, metadata, complete, _soname(graph.name), static=static)
+    else:
+        told = str(replace(complete, cpu="", features=()))
+        library = c_network(network.kernels, network.entry, told, _producer()).encode()
     names = {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
     return Artifact(
         _producer(),

@@ -49,8 +49,9 @@ def build_entry(
     *,
     timed: bool = False,
     denormals: str = "keep",
+    alignment: int = 64,
 ) -> Function:
-    """`name`(inputs…, outputs…, parameters, workspace): parameters and workspace are blocks of bytes, aligned to 64.
+    """`name`(inputs…, outputs…, parameters, workspace): the last two are blocks of bytes, at multiples of `alignment`.
 
     `kernels` names the kernel of each node, including those in bodies of control nodes, and `copies` the kernel that
     copies a value. With `timed`, a vector of int64 comes before the parameters: the processor's clock at the start and
@@ -63,8 +64,8 @@ def build_entry(
             outside[v] = Buffer(
                 v.name, tuple(map(const, v.type.physical_shape)), v.type.dtype, alignment=v.type.dtype.bytes
             )
-    parameters = _block("parameters", plan.parameter_bytes)
-    workspace = _block("workspace", plan.workspace_bytes)
+    parameters = _block("parameters", plan.parameter_bytes, alignment)
+    workspace = _block("workspace", plan.workspace_bytes, alignment)
     given: dict[Value, Place] = {v: (buffer, 0) for v, buffer in outside.items()}
     given.update((v, (parameters, offset)) for v, offset in plan.parameters.items())
     steps = _Writer(kernels, copies).steps(graph, plan, given, (workspace, 0))
@@ -79,8 +80,8 @@ def build_entry(
     return Function(name, tuple(arguments), frozenset(written), sequence(*steps), shared, denormals)
 
 
-def _block(name: str, size: int) -> Buffer:
-    return Buffer(name, (const(max(size, 64)),), UINT8, alignment=64)
+def _block(name: str, size: int, alignment: int) -> Buffer:
+    return Buffer(name, (const(max(size, 64)),), UINT8, alignment=alignment)
 
 
 def _variable(name: str, type_: TensorType) -> Buffer:

@@ -1,7 +1,7 @@
 """Functions of loop IR as code: LLVM's, C and OpenCL C. This is the face for siblings."""
 
 from sateen.tensor_ir.codegen.executor_pool import ExecutorPool
-from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
+from sateen.tensor_ir.codegen.kinds import TARGET_KINDS, c_network
 from sateen.tensor_ir.codegen.llvm import companion_text
 from sateen.tensor_ir.codegen.llvm.freestanding import freestanding_text
 from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT, STATIC_PARAMETERS_TEXT
@@ -20,6 +20,7 @@ __all__ = [
     "ExecutorPool",
     "ObjectCache",
     "ObjectCode",
+    "c_network",
     "cache_key",
     "companion_text",
     "compile_for",

@@ -11,7 +11,7 @@ from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lowering.pipelines import OPENCL, C
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 from sateen.tensor_ir.version import __version__
@@ -32,13 +32,14 @@ class SourceCode:
 class TargetKind:
     """A kind of target: its name in texts of targets, and the function that makes its code.
 
-    `has_libraries` if that is object code, which sateen links.
+    `has_libraries` if that is object code, which sateen links; `has_networks` if networks are compiled to it.
     """
 
     name: str
     gives: str
     make: Callable[[Sequence[Function], Target, IntrinsicRules], ObjectCode | SourceCode]
     has_libraries: bool = False
+    has_networks: bool = False
 
 
 def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
@@ -46,6 +47,13 @@ def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> 
     calls = C99.calls(rules)
     programs = [C.run(function, calls) for function in functions]
     return SourceCode(emit_c(programs, str(replace(target, cpu="", features=())), PRODUCER))
+
+
+def c_network(kernels: Sequence[Function], entry: Function, target: str, producer: str) -> str:
+    """C99 of a network: its kernels, and the entry that calls them, which is the only public function."""
+    calls = C99.calls(DEFAULT_RULES)
+    called = [C.run(function, calls) for function in kernels]
+    return emit_c([C.run(entry, calls)], target, producer, called)
 
 
 def _opencl(functions: Sequence[Function], _target: Target, rules: IntrinsicRules) -> SourceCode:
@@ -58,8 +66,8 @@ def _opencl(functions: Sequence[Function], _target: Target, rules: IntrinsicRule
 TARGET_KINDS = {
     kind.name: kind
     for kind in (
-        TargetKind("llvm", "object code", compile_functions, has_libraries=True),
-        TargetKind("c", "C99", _c),
+        TargetKind("llvm", "object code", compile_functions, has_libraries=True, has_networks=True),
+        TargetKind("c", "C99", _c, has_networks=True),
         TargetKind("opencl", "OpenCL C", _opencl),
     )
 }

@@ -13,14 +13,11 @@ from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_32_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
-from sateen.tensor_ir.targets.rates import NARROW
+from sateen.tensor_ir.targets.rates import NARROW, SCALAR
 from sateen.tensor_ir.targets.relocation import WORD32, Addressing, Field, Linking, Reference, Rule
 
 HALF_WIDE = replace(NARROW, multiply_add_bytes=8, load_bytes=8, load_cycles=2.0, l1=8.0, l2=4.0, memory=1.0)
 """Vectors of 16 bytes pass as two halves: one multiply-add and one load of 8 bytes a cycle."""
-
-SCALAR = replace(HALF_WIDE, multiply_add_bytes=4, load_bytes=4, l1=4.0, l2=4.0)
-"""One multiply-add or load of 4 bytes a cycle."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.target import Target
-from sateen.tensor_ir.targets.rates import NARROW, Rates
+from sateen.tensor_ir.targets.rates import NARROW, SCALAR, Rates
 from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import architecture_of, cpu_of, features_of
 
@@ -45,6 +45,8 @@ class Machine:
         complete = Target.of(target)
         if complete.device_kind is not DeviceKind.CPU:
             return replace(_OTHER_DEVICE, kind=complete.device_kind)
+        if complete.kind == "c":
+            return _ANY_PROCESSOR
         architecture, cpu = architecture_of(complete), cpu_of(complete)
         vectors = architecture.vectors_of(features_of(complete))
         system = System.of(complete.triple)
@@ -86,6 +88,10 @@ class Machine:
 
 _OTHER_DEVICE = Machine(16, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL, 4)
 """The assumptions for a device that is no processor; nothing is measured yet."""
+
+
+_ANY_PROCESSOR = Machine(4, 16, 32 << 10, 256 << 10, 0, SCALAR, DeviceKind.CPU, 1)
+"""The assumptions for C, which says nothing of vectors and has no threads."""
 
 
 def _host_caches() -> dict[int, int]:

@@ -113,3 +113,5 @@ NARROW = replace(
 )
 """A small core: one multiply-add and one load of 16 bytes a cycle. Not measured: Arm Cortex-A55 Software Optimization
 Guide, which Cortex-A53 is like."""
+SCALAR = replace(NARROW, multiply_add_bytes=4, load_bytes=4, load_cycles=2.0, l1=4.0, l2=4.0, memory=1.0)
+"""A core without vectors: one multiply-add or load of 4 bytes a cycle."""

@@ -15,14 +15,14 @@ from sateen.tensor_ir.codegen.c_family.c99_interface import PublicFunction, decl
 from sateen.tensor_ir.codegen.c_family.dialects import C99
 from sateen.tensor_ir.codegen.c_family.expressions import TranslationUnit
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
-from sateen.tensor_ir.codegen.c_family.literals import array
+from sateen.tensor_ir.codegen.c_family.literals import ADD, array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
 from sateen.tensor_ir.codegen.signature import signature_of, symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.identity import is_among
-from sateen.tensor_ir.ir.stmt import Allocate, For, Let
+from sateen.tensor_ir.ir.stmt import Allocate, For, Invoke, Let
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, Task
 from sateen.tensor_ir.lowering.storage import is_on_stack
@@ -32,21 +32,25 @@ _HOST = Var("host")
 _TAKEN = frozenset({"status", "closure", "begin", "end", "given", "args", "count"})
 
 
-def emit_c(programs: Sequence[HostProgram], target: str, producer: str) -> str:
+def emit_c(programs: Sequence[HostProgram], target: str, producer: str, kernels: Sequence[HostProgram] = ()) -> str:
     """A C99 translation unit: the functions, those that every library has by docs/design/abi.md, and its metadata.
 
-    It compiles without a warning under `-Wall -Wextra -pedantic` and defines `sateen_default_host`, whose
-    `parallel_for` is serial. `target` and `producer` go into the metadata. Raises CodegenError for anything that C
-    can't express: a type or function that it lacks, barriers, a name that is taken.
+    `kernels` are what the functions call (`Invoke`); they have no public function. The unit compiles without a warning
+    under `-Wall -Wextra -pedantic` and defines `sateen_default_host`, whose `parallel_for` is serial. `target` and
+    `producer` go into the metadata. Raises CodegenError for anything that C can't express: a type or function that it
+    lacks, barriers, a name that is taken.
     """
-    names = [program.function.name for program in programs]
+    names = [program.function.name for program in (*kernels, *programs)]
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     unit = TranslationUnit()
     public = []
+    called = frozenset(program.function.name for program in kernels)
+    for program in kernels:
+        C99Kernel(unit, program).define()
     for program in programs:
         check_public(program.function.name)
-        kernel = C99Kernel(unit, program)
+        kernel = C99Kernel(unit, program, called)
         kernel.define()
         public.append(PublicFunction(unit, program.function, kernel.kernel_name).definition())
     metadata = Metadata(producer, target, tuple(signature_of(program.function) for program in programs))
@@ -61,19 +65,25 @@ def emit_c(programs: Sequence[HostProgram], target: str, producer: str) -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
+def _kernel_name(function: str) -> str:
+    return f"{PREFIX}kernel_{function}"
+
+
 class C99Kernel(Statements):
     """One function: its kernel, and a task for each of its parallel loops."""
 
     dialect = C99
 
-    def __init__(self, unit: TranslationUnit, program: HostProgram) -> None:
+    def __init__(self, unit: TranslationUnit, program: HostProgram, called: frozenset[str] = frozenset()) -> None:
+        """`called` are the names of kernels of the unit that the function may call."""
         function = program.function
         super().__init__(unit, _TAKEN, function.name)
         self.function = function
+        self.called = called
         self.tasks = program.tasks
         self.symbols = symbols_of(function)
         self.nonnegative.update(self.symbols)
-        self.kernel_name = f"{PREFIX}kernel_{function.name}"
+        self.kernel_name = _kernel_name(function.name)
         self.tasks_written = 0
         self.in_task = False
         self.part: For | None = None
@@ -211,6 +221,20 @@ class C99Kernel(Statements):
         """The iterations of a task, after the statements that all of them share."""
         self.part = task.loop
         self.statement(task.invariants.around(task.loop))
+
+    def invoke(self, s: Invoke) -> None:
+        """A call of a kernel of the same unit, with the addresses at which its buffers begin."""
+        if s.callee not in self.called:
+            super().invoke(s)
+        self.begin(*s.offsets)
+        places = []
+        for buffer, offset in s.arguments:
+            constant = "const " if buffer in self.function.parameters and buffer not in self.function.outputs else ""
+            moved = "" if ex.is_const(offset, 0) else f" + {self.code(offset).within(ADD)}"
+            places.append(f"({constant}void *)(({constant}char *){self.name(buffer)}{moved})")
+        arguments = ", ".join([self.name(_HOST), *places])
+        self.line(f"if ((status = {_kernel_name(s.callee)}({arguments})) != 0) goto end;")
+        self.may_fail = True
 
     def serial_loop(self, s: For) -> None:
         if s is not self.part:

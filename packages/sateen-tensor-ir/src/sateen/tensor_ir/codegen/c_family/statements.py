@@ -68,10 +68,7 @@ class Statements(Expressions):
             case Barrier():
                 self.barrier(s)
             case Invoke():
-                raise CodegenError(
-                    f"{self.function_name}: {self.dialect.name} has each kernel on its own, found a call of "
-                    f"{s.callee!r}; build for llvm"
-                )
+                self.invoke(s)
             case Launch() | Copy() | Wait():
                 raise CodegenError(
                     f"{self.function_name}: {self.dialect.name} gives no work to devices, found work of {s.queue}; "
@@ -83,6 +80,13 @@ class Statements(Expressions):
                 raise CodegenError(f"{self.function_name}: {self.dialect.name} has no clock to read; build for llvm")
             case _:
                 raise unknown(s, f"{self.function_name}: the emitter of {self.dialect.name}")
+
+    def invoke(self, s: Invoke) -> None:
+        """A call of another kernel. Raises CodegenError: only code of a host calls those that are beside it."""
+        raise CodegenError(
+            f"{self.function_name}: {self.dialect.name} has each kernel on its own, found a call of {s.callee!r}; "
+            "build for llvm"
+        )
 
     def intrinsic(self, s: Intrinsic[TensorIntrinsic]) -> None:
         """The instruction's statements in a block, its operands as pointers."""
