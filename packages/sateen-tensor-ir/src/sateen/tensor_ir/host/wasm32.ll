@@ -173,40 +173,47 @@ define internal i32 @parallel_for(ptr nocapture noundef readonly %0, ptr noundef
   %61 = trunc i64 %59 to i32
   %62 = add i32 %61, -1
   %63 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62
-  %64 = cmpxchg ptr %63, i32 2, i32 0 acq_rel acquire, align 4
-  %65 = extractvalue { i32, i1 } %64, 1
-  br i1 %65, label %66, label %77
+  %64 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 2
+  %65 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 3
+  %66 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 4
+  %67 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 5
+  %68 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 1
+  br label %69
 
-66:                                               ; preds = %58
-  %67 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 2
-  %68 = load ptr, ptr %67, align 8
-  %69 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 3
-  %70 = load ptr, ptr %69, align 4
-  %71 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 4
-  %72 = load i64, ptr %71, align 16
-  %73 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 5
-  %74 = load i64, ptr %73, align 8
-  %75 = tail call i32 %68(ptr noundef %70, i64 noundef %72, i64 noundef %74) #7
-  %76 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 1
-  store i32 %75, ptr %76, align 4
-  br label %80
+69:                                               ; preds = %71, %58
+  %70 = load atomic i32, ptr %63 acquire, align 64
+  switch i32 %70, label %81 [
+    i32 2, label %72
+    i32 4, label %71
+  ]
 
-77:                                               ; preds = %58, %77
-  %78 = load atomic i32, ptr %63 acquire, align 64
-  %79 = icmp eq i32 %78, 4
-  br i1 %79, label %77, label %80
+71:                                               ; preds = %69, %75, %72
+  br label %69
 
-80:                                               ; preds = %77, %66
-  %81 = icmp eq i32 %60, 0
-  br i1 %81, label %82, label %85
+72:                                               ; preds = %69
+  %73 = cmpxchg ptr %63, i32 2, i32 0 acq_rel acquire, align 4
+  %74 = extractvalue { i32, i1 } %73, 1
+  br i1 %74, label %75, label %71
 
-82:                                               ; preds = %80
-  %83 = getelementptr inbounds [255 x %struct.slot], ptr @slots, i32 0, i32 %62, i32 1
-  %84 = load i32, ptr %83, align 4
+75:                                               ; preds = %72
+  %76 = load ptr, ptr %64, align 8
+  %77 = load ptr, ptr %65, align 4
+  %78 = load i64, ptr %66, align 16
+  %79 = load i64, ptr %67, align 8
+  %80 = tail call i32 %76(ptr noundef %77, i64 noundef %78, i64 noundef %79) #7
+  store i32 %80, ptr %68, align 4
+  br label %71
+
+81:                                               ; preds = %69
+  %82 = icmp eq i32 %60, 0
+  br i1 %82, label %83, label %85
+
+83:                                               ; preds = %81
+  %84 = load i32, ptr %68, align 4
   br label %85
 
-85:                                               ; preds = %80, %82
-  %86 = phi i32 [ %84, %82 ], [ %60, %80 ]
+85:                                               ; preds = %81, %83
+  %86 = phi i32 [ %84, %83 ], [ %60, %81 ]
   %87 = add nuw nsw i64 %59, 1
   %88 = icmp eq i64 %87, %17
   br i1 %88, label %89, label %58

@@ -78,11 +78,8 @@ static int32_t parallel_for(const sateen_host *host, sateen_task task, void *clo
   int32_t status = task(closure, 0, first);
   for (int64_t chunk = 1; chunk < chunks; ++chunk) {
     struct slot *slot = &slots[chunk - 1];
-    if (take(&slot->state, OPEN, IDLE))
-      run(slot);
-    else
-      while (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == RUNNING) {
-      }
+    for (int32_t state; (state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) == OPEN || state == RUNNING;)
+      if (state == OPEN && take(&slot->state, OPEN, IDLE)) run(slot);
     if (status == 0) status = slot->status;
   }
   __atomic_store_n(&in_parallel, 0, __ATOMIC_RELEASE);
