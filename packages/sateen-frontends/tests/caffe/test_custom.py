@@ -77,7 +77,9 @@ def test_a_layer_in_python_is_the_operator_of_its_class(weights):
     [
         ('type: "Scaled"', "caffe.Scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
         ('type: "Scaled" p { factor: 1 pad: 2 }', "caffe.Scaled has no attribute 'pad'"),
-        ('type: "Scaled" p { factor: LARGE }', "expected float as attribute 'factor', found 'LARGE'"),
+        ('type: "Scaled" p { factor: LARGE }', "expected a number as attribute 'factor', found 'LARGE'"),
+        ('type: "Scaled" p { factor: 1 factor: 2 }', "expected factor once, found it 2 times"),
+        ('type: "Scaled" p { factor: [] }', "expected factor once, found it 0 times"),
         ('type: "Scaled" p { factor: 1 } q { word: "a" }', "parameters in 2 messages, p, q, are not supported"),
         ('type: "Scaled" p { factor { a: 1 } }', "parameter 'factor' is a message, not numbers or text"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sateen import frontends, runtime
-from sateen.frontends import readers
+from sateen.frontends import check, readers
 from sateen.frontends.caffe import CAFFE
 from sateen.frontends.caffe.converters import CONVERTERS
 from sateen.frontends.caffe.parameters import PARAMETERS
@@ -83,18 +83,17 @@ def test_labels_of_a_loss_that_is_cut_off_are_not_asked_for(data):
         assert [value.name for value in graph.inputs] == ["x"]
 
 
-def test_a_layer_that_reads_what_none_gives_is_refused(data):
-    with pytest.raises(FrontendError) as caught:
-        frontends.load(NETWORK + LOSS, data)
-    assert str(caught.value) == (
-        "layer 'loss' (SoftmaxWithLoss): expected one before it that gives 'label', found none; it compares with "
-        "labels, which there are only in training: use the deploy network, or end before it: outputs=[...], or "
-        "--to NAME"
+def test_layers_that_read_what_none_gives_are_gaps(data):
+    other = NETWORK.replace(b'bottom: "conv" top: "conv"', b'bottom: "other" top: "z"')
+    relu, loss = check(other + LOSS, data).gaps
+    assert (relu.node, relu.reason, relu.help) == (
+        "relu", "expected a layer before it that gives 'other', found none", ""
+    )  # fmt: skip
+    assert loss.reason == (
+        "expected a layer before it that gives 'label', found none; it compares with labels, which there are only in "
+        "training"
     )
-    with pytest.raises(
-        FrontendError, match=r"layer 'relu' \(ReLU\): expected one before .* gives 'other', found none(?!;)"
-    ):
-        frontends.load(NETWORK.replace(b'bottom: "conv" top: "conv"', b'bottom: "other" top: "z"'), data)
+    assert loss.help == "use the deploy network, or end before it: outputs=[...], or --to NAME"
 
 
 def test_every_input_without_a_shape_is_named(data):

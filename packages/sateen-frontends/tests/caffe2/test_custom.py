@@ -62,7 +62,7 @@ def test_arguments_go_to_the_fields_of_their_names(model):
     [
         ({}, "caffe2.Scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
         ({"factor": 1.0, "pad": 2}, "caffe2.Scaled has no attribute 'pad'"),
-        ({"factor": "a"}, "expected float as attribute 'factor', found 'a'"),
+        ({"factor": "a"}, "expected a number as attribute 'factor', found 'a'"),
     ],
 )
 def test_operators_that_do_not_fit_are_gaps(model, arguments, reason):

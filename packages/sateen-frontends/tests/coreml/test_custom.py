@@ -99,11 +99,37 @@ FLOAT16, FLOAT32 = 10, 11
 """Values of DataType."""
 
 
+def _texts(coreml, *words):
+    """A list of texts, as a constant."""
+    made = schema.Value()
+    made.type.listType.SetInParent()
+    made.immediateValue.list.values.extend(map(coreml.value, words))
+    return made
+
+
 def test_arguments_of_an_operation_go_by_their_names(coreml):
     given = {"offset": coreml.value(OFFSET), "factor": coreml.value(np.float32(2.5)), "word": coreml.value("a")}
     graph, _ = from_coreml(_program(coreml, FLOAT32, **given), operators=OPERATORS)
     assert [node.op for node in graph.nodes] == [Scaled(2.5, False, (), "a")]
     np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], X * 2.5 + OFFSET)
+
+
+def test_lists_of_text_are_attributes_and_text_is_no_input(coreml):
+    @dataclass(frozen=True, slots=True)
+    class Named(Operator):
+        name = "coreml.Scaled"
+        words: tuple[str, ...] = ()
+
+        def infer(self, x, offset=None):
+            return (x,)
+
+    operators = OPS.with_ops(Named)
+    graph, _ = from_coreml(_program(coreml, FLOAT32, words=_texts(coreml, "a", "b")), operators=operators)
+    assert [node.op for node in graph.nodes] == [Named(("a", "b"))]
+    (gap,) = check(_program(coreml, FLOAT32, others=_texts(coreml, "a")), operators=operators).gaps
+    assert gap.reason.startswith("coreml.Scaled has no attribute 'others'")
+    (gap,) = check(_program(coreml, FLOAT32, offset=coreml.value("a")), operators=operators).gaps
+    assert gap.reason == "expected a tensor as 'offset', found text"
 
 
 def test_an_operation_of_another_type_than_declared_is_refused(coreml):

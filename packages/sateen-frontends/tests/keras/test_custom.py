@@ -99,7 +99,7 @@ def test_variables_are_in_their_order_and_integers_stay_integers(files):
     [
         ({}, "acme.Scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
         ({"factor": 1.0, "pad": 2}, "acme.Scaled has no attribute 'pad'"),
-        ({"factor": {"value": 1}}, "expected float as attribute 'factor', found {'value': 1}"),
+        ({"factor": {"value": 1}}, "expected a number as attribute 'factor', found {'value': 1}"),
     ],
 )
 def test_layers_that_do_not_fit_are_gaps(files, config, reason):

@@ -62,13 +62,41 @@ def test_attributes_go_to_the_fields_of_their_names(model, operator, of_custom):
     [
         ({}, "mxnet.Scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
         ({"factor": "1", "pad": "2"}, "mxnet.Scaled has no attribute 'pad'"),
-        ({"factor": "large"}, "expected float as attribute 'factor', found 'large'"),
-        ({"factor": "None"}, "expected float as attribute 'factor', found None"),
+        ({"factor": "large"}, "expected a number as attribute 'factor', found 'large'"),
+        ({"factor": "None"}, "expected a number as attribute 'factor', found None"),
     ],
 )
 def test_operators_that_do_not_fit_are_gaps(model, attributes, reason):
     (gap,) = check(*model("Scaled", **attributes), shapes={"x": X.shape}, operators=OPERATORS).gaps
     assert gap.reason.startswith(reason)
+
+
+def test_numbers_may_be_meant_as_text(symbol_of):
+    @dataclass(frozen=True, slots=True)
+    class Named(Operator):
+        name = "mxnet.Named"
+        word: str | None = None
+        words: tuple[str, ...] = ()
+
+        def infer(self, x):
+            return (x,)
+
+    given = symbol_of([("null", "x", (), {}), ("Named", "y", (0,), {"word": "12", "words": "(12, a)"})], [(1, 0)])
+    graph, _ = from_mxnet(given, shapes={"x": (2,)}, operators=OPS.with_ops(Named))
+    assert [node.op for node in graph.nodes] == [Named("12", ("12", "a"))]
+
+
+def test_an_operator_that_fails_is_a_gap(symbol_of):
+    @dataclass(frozen=True, slots=True)
+    class Failing(Operator):
+        name = "mxnet.Failing"
+
+        def infer(self, x):
+            return x.absent
+
+    given = symbol_of([("null", "x", (), {}), ("Failing", "y", (0,), {})], [(1, 0)])
+    (gap,) = check(given, shapes={"x": (2,)}, operators=OPS.with_ops(Failing)).gaps
+    assert gap.reason.startswith("operator mxnet.Failing failed by AttributeError: ")
 
 
 @pytest.mark.parametrize(("operator", "of_custom"), [("Scaled", {}), ("Custom", {"op_type": "Scaled"})])

@@ -141,7 +141,7 @@ def test_an_operator_of_onnx_that_sateen_lacks_may_be_brought_and_one_that_it_ha
         (model("Affine"), "expected attribute 'scale', found none"),
         (model("Affine", scale=2), "expected attribute 'scale' of type FLOAT, found INT"),
         (model("Affine", scale=2.0, bias=1.0), "Affine of opset 1 has no attribute 'bias'"),
-        (model("Affine", scale=2.0, limited=2), "expected 0 or 1 as attribute 'limited', found 2"),
+        (model("Affine", scale=2.0, limited=2), "expected True or False as attribute 'limited', found 2"),
         (model("Affine", (), scale=2.0), "expected 1 to 2 inputs of Affine, found 0"),
         (model("Affine", ("x", "z", "z"), scale=2.0), "expected 1 to 2 inputs of Affine, found 3"),
         (model("Affine", ("", "z"), scale=2.0), "expected input 0 (x), found none"),

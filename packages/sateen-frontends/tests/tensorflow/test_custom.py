@@ -66,8 +66,8 @@ def test_attributes_go_to_the_fields_of_their_names(make):
     [
         ("Acme>Affine", {}, "Acme.Affine needs attribute 'scale'; its attributes are limited, scale"),
         ("Acme>Affine", {"scale": 1.0, "N": 2}, "Acme.Affine has no attribute 'N'"),
-        ("Acme>Affine", {"scale": "a"}, "expected float as attribute 'scale', found 'a'"),
-        ("Acme>Affine", {"scale": 1.0, "limited": 2}, "expected 0 or 1 as attribute 'limited', found 2"),
+        ("Acme>Affine", {"scale": "a"}, "expected a number as attribute 'scale', found 'a'"),
+        ("Acme>Affine", {"scale": 1.0, "limited": 2}, "expected True or False as attribute 'limited', found 2"),
         ("Acme>Absent", {}, "sateen has no such operator"),
     ],
 )

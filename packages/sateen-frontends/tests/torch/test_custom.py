@@ -7,9 +7,11 @@ import pytest
 
 from sateen.frontends import check, from_torch
 from sateen.graph_ir import OPS, interpret
+from sateen.runtime import DType
 from sateen.runtime.errors import FrontendError
 from sateen.tensor_ir import te
 from sateen.topi import Computation, Operator, compute
+from sateen.topi.dimensions import Dim
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,38 @@ def test_lists_of_tensors_and_absent_ones_are_inputs_too(written):
     assert [value and value.name for value in node.inputs] == ["x", None, "z0", "z1"]
 
 
+def test_element_types_and_sizes_that_the_program_computes_are_attributes(written):
+    @dataclass(frozen=True, slots=True)
+    class Sized(Operator):
+        name = "acme.sized"
+        dtype: DType
+        size: Dim
+
+        def infer(self, x):
+            return (x,)
+
+    x = written.input("x", (3, 4))
+    size = written.number("aten.sym_size.int", self=x, dim=1)
+    call = written.call("acme.sized.default", x=x, dtype=written.type("int64"), size=size)
+    graph, _ = from_torch(written.data(call), operators=OPS.with_ops(Sized))
+    assert graph.nodes[-1].op == Sized(DType.of("int64"), 4)
+
+
+def test_a_call_that_only_writes_into_its_inputs_is_a_gap(written):
+    x, offset = written.input("x", X.shape), written.parameter("b", OFFSET)
+    written.call("acme.scaled.default", results=0, x=x, offset=offset, factor=1.0)
+    data = written.data(written.call("aten.relu.default", self=x))
+    (gap,) = check(data, operators=OPERATORS).gaps
+    assert gap.reason == "calls without results, which write into their inputs, are not supported"
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         ({}, "acme.scaled needs attribute 'factor'; its attributes are factor, limited, sizes, word"),
         ({"factor": 1.0, "pad": 2}, "acme.scaled has no attribute 'pad'"),
-        ({"factor": "a"}, "expected float as attribute 'factor', found 'a'"),
+        ({"factor": "a"}, "expected a number as attribute 'factor', found 'a'"),
+        ({"factor": 1.0, "implicit": True}, "acme.scaled has no attribute 'implicit'"),
     ],
 )
 def test_calls_that_do_not_fit_are_gaps(written, arguments, reason):
@@ -81,14 +109,10 @@ def test_calls_that_do_not_fit_are_gaps(written, arguments, reason):
 
 
 def test_a_result_of_another_type_than_the_program_declares_is_refused(written):
-    written.declared["y"] = written.declared.get("y") or _declared(written)
+    written.input("z", (1, 4))
+    written.declared["y"] = written.declared["z"]
     with pytest.raises(FrontendError, match="the program declares 'y' otherwise than it computes it"):
         from_torch(_call(written, factor=1.0), operators=OPERATORS)
-
-
-def _declared(written):
-    written.input("z", (1, 4))
-    return written.declared["z"]
 
 
 def test_a_call_that_nobody_brings_says_how(written):

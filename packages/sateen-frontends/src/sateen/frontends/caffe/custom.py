@@ -6,19 +6,20 @@ Parameters are its attributes; blobs of weights are its inputs behind the bottom
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_origin
 
 from sateen.frontends.caffe.network import Layer
 from sateen.frontends.caffe.node import CaffeNode
 from sateen.frontends.caffe.parameters import FLAGS, OF_EVERY_LAYER
 from sateen.frontends.caffe.text_format import Message, Scalar, Word
-from sateen.frontends.core.custom import convert_custom, without_none
+from sateen.frontends.core.custom import attribute_kinds, convert_custom, without_none
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.ir import Value
+from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
 
 _OF_PYTHON = frozenset({"layer", "module", "share_in_parallel"})
-"""Parameters of Python layers that say which class they are, and how it runs; `param_str` is left."""
+"""Parameters of Python layers that say which class they are, and how it runs; `param_str` is the operator's."""
 
 
 def custom_type_of(layer: Layer) -> str:
@@ -32,9 +33,15 @@ def converted_custom(node: CaffeNode, operator: type[Operator]) -> Sequence[Valu
     """The outputs of a layer. Raises FrontendError if its parameters are not the operator's attributes."""
     weights = [node.weight(index, *blob.shape) for index, blob in enumerate(node.blobs)]
     given = _parameters_of(node.layer)
-    kinds = {name: get_origin(without_none(kind)) for name, kind in get_type_hints(operator).items()}
-    attributes = {name: values if kinds.get(name) is tuple else values[-1] for name, values in given.items()}
+    kinds = {name: get_origin(without_none(kind)) for name, kind in attribute_kinds(operator).items()}
+    attributes = {name: values if kinds.get(name) is tuple else _one(name, values) for name, values in given.items()}
     return convert_custom(node, operator, attributes, [*node.values(), *weights])
+
+
+def _one(name: str, values: tuple[Any, ...]) -> Any:
+    if len(values) != 1:
+        raise FrontendError(f"expected {name} once, found it {len(values)} times")
+    return values[0]
 
 
 def _parameters_of(layer: Layer) -> dict[str, tuple[Any, ...]]:

@@ -43,8 +43,6 @@ class CaffeImporter(Importer[Layer]):
             network.layers, list(inputs), network.outputs, lambda layer: layer.inputs, lambda layer: layer.outputs,
             bindings,
         )  # fmt: skip
-        for layer in self.part.nodes:
-            require_bottoms(layer)
         names = [*inputs, *(name for layer in network.layers for name in layer.outputs)]
         declarations = [inputs[name] for name in self.part.inputs]
         graph = network.name or "network"
@@ -59,6 +57,7 @@ class CaffeImporter(Importer[Layer]):
         return Heading(node.name, node.type, node.inputs, node.outputs)
 
     def conversion_of(self, node: Layer, heading: Heading) -> Conversion:
+        require_bottoms(node)
         if node.type in CONVERTERS:
             return partial(self._convert, node)
         operator = custom_operator(self.known, custom_type_of(node), "caffe")

@@ -8,7 +8,6 @@ from sateen.frontends.caffe.network import Layer
 from sateen.frontends.caffe.parameters import PARAMETERS
 from sateen.frontends.core.refusals import BRING, DATA_DECIDES, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
-from sateen.runtime.errors import FrontendError
 
 _LOSS = (
     "it compares with labels, which there are only in training",
@@ -30,13 +29,11 @@ REFUSALS: Mapping[str, Refusal] = {
 
 
 def require_bottoms(layer: Layer) -> None:
-    """Raises FrontendError for a layer that reads a blob which no layer before it gives."""
+    """Raises UnsupportedError for a layer that reads a blob which no layer before it gives."""
     if layer.lacks:
-        remedy = f"; {_LOSS[0]}: {_LOSS[1]}" if REFUSALS.get(layer.type) is _LOSS else ""
-        raise FrontendError(
-            f"layer {layer.name!r} ({layer.type}): expected one before it that gives {layer.lacks[0]!r}, found none"
-            f"{remedy}"
-        )
+        reason, remedy = _LOSS if REFUSALS.get(layer.type) is _LOSS else ("", "")
+        lack = f"expected a layer before it that gives {layer.lacks[0]!r}, found none"
+        raise UnsupportedError("; ".join(filter(None, (lack, reason))), remedy)
 
 
 def refusal_of(type_: str) -> UnsupportedError:

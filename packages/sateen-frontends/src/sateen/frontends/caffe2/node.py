@@ -40,9 +40,7 @@ class Caffe2Node(ModelNode):
         value = self.attribute(name)
         if value is None:
             return default
-        if not isinstance(value, bytes) or not value.isascii():
-            raise FrontendError(f"expected text as argument {name!r}, found {value!r}")
-        return value.decode()
+        return _text(name, value)
 
     def plain(self, name: str) -> int | float | str | tuple[int | float | str, ...]:
         """An argument as a number or text, or several; the net does not tell an empty list of one from another."""
@@ -51,7 +49,7 @@ class Caffe2Node(ModelNode):
             return value
         if isinstance(value, bytes):
             return self.word(name, "")
-        return tuple(one.decode("ascii", "backslashreplace") if isinstance(one, bytes) else one for one in value)
+        return tuple(_text(name, one) if isinstance(one, bytes) else one for one in value)
 
     def wholes(self, name: str) -> tuple[int, ...]:
         """The integers of a repeated argument; () if it is absent."""
@@ -82,3 +80,9 @@ class Caffe2Node(ModelNode):
 
 
 Converter = ConverterOf[Caffe2Node]
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, bytes) or not value.isascii():
+        raise FrontendError(f"expected text as argument {name!r}, found {value!r:.80}")
+    return value.decode()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from sateen.frontends.core.node import ModelNode
 from sateen.graph_ir.ir import OpSet, Value, infer
-from sateen.runtime.errors import FrontendError
-from sateen.topi.operators import Operator
-
-_HELD: Mapping[type, tuple[type, ...]] = {bool: (bool, int), int: (int,), float: (float, int), str: (str,)}
-"""The types of attributes that fields of each type hold."""
+from sateen.runtime.errors import FrontendError, SateenError
+from sateen.topi.operators import Operator, is_of, kind_text
 
 
 def users_operator(operators: OpSet, name: str) -> type[Operator] | None:
@@ -37,39 +35,68 @@ def convert_custom(
 ) -> Sequence[Value]:
     """The outputs of a node; formats whose weights are no inputs of nodes say what the operator's `inputs` are.
 
-    Raises FrontendError if its attributes are not the operator's, or for more outputs.
+    Raises FrontendError if its attributes are not the operator's, for more outputs, and where the operator fails.
     """
-    kinds = get_type_hints(operator)
+    kinds, name = attribute_kinds(operator), operator.op_name()
     described = fields(operator)  # type: ignore[arg-type]  # an operator is a dataclass
     required = {f.name for f in described if f.default is MISSING and f.default_factory is MISSING}
-    known = {f.name for f in described}
-    if wrong := sorted(attributes.keys() - known) or sorted(required - attributes.keys()):
+    if wrong := sorted(attributes.keys() - kinds.keys()) or sorted(required - attributes.keys()):
         what = "has no attribute" if wrong[0] in attributes else "needs attribute"
-        raise FrontendError(f"{operator.op_name()} {what} {wrong[0]!r}; its attributes are {', '.join(sorted(known))}")
-    op = operator(**{name: _field_value(value, kinds[name], name) for name, value in attributes.items()})
+        raise FrontendError(f"{name} {what} {wrong[0]!r}; its attributes are {', '.join(sorted(kinds)) or 'none'}")
+    values = {attribute: _field_value(value, kinds[attribute], attribute) for attribute, value in attributes.items()}
     if inputs is None:
         inputs = [node.value(i) if node.has(i) else None for i in range(len(node.inputs))]
-    count = len(infer(op, inputs))
+    inputs = list(inputs)
+    while inputs and inputs[-1] is None:  # as where they are left out
+        inputs.pop()
+    with _users_code(name):
+        op = operator(**values)
+        count = len(infer(op, inputs))
     if len(node.outputs) > count:
-        raise FrontendError(f"expected at most {count} outputs of {operator.op_name()}, found {len(node.outputs)}")
+        raise FrontendError(f"expected at most {count} outputs of {name}, found {len(node.outputs)}")
     return node.results(op, *inputs, count=count)
 
 
+def attribute_kinds(operator: type[Operator]) -> Mapping[str, Any]:
+    """The annotations of an operator's attributes, by name."""
+    hints = get_type_hints(operator)
+    return {f.name: hints[f.name] for f in fields(operator)}  # type: ignore[arg-type]  # an operator is a dataclass
+
+
+@contextmanager
+def _users_code(name: str) -> Iterator[None]:
+    """Refuses a node at which the user's own code fails, in whichever way."""
+    try:
+        yield
+    except SateenError:
+        raise
+    except Exception as error:
+        raise FrontendError(f"operator {name} failed by {type(error).__name__}: {error}") from error
+
+
 def _field_value(value: Any, kind: Any, name: str) -> object:
-    """The value of an attribute, converted for the field of its name. Raises FrontendError for one of another type."""
-    inner = without_none(kind)
-    if value is None and inner is not kind:
-        return None
-    kind = inner
-    if get_origin(kind) is tuple:
-        if not isinstance(value, (list, tuple)):
-            raise FrontendError(f"expected several values as attribute {name!r}, found {value!r}")
-        return tuple(_field_value(item, get_args(kind)[0], name) for item in value)
-    if kind is bool and value not in (0, 1):
-        raise FrontendError(f"expected 0 or 1 as attribute {name!r}, found {value!r}")
-    if not isinstance(value, _HELD.get(kind, kind)):
-        raise FrontendError(f"expected {kind.__name__} as attribute {name!r}, found {value!r}")
-    return kind(value) if kind in _HELD else value
+    """The value of an attribute, converted for the field of its name. Raises FrontendError for one of another kind."""
+    found = _in_form(value, kind)
+    if not is_of(found, kind):
+        raise FrontendError(f"expected {kind_text(kind)} as attribute {name!r}, found {value!r:.80}")
+    return found
+
+
+def _in_form(value: Any, kind: Any) -> object:
+    """A value of a file as fields of a kind hold it: lists are tuples there, 0 and 1 may be flags, whole numbers may
+    stand for any; as it is where no such form is."""
+    arguments = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        forms = ((_in_form(value, k), k) for k in arguments)
+        return next((form for form, k in forms if is_of(form, k)), value)
+    if get_origin(kind) is tuple and isinstance(value, (list, tuple)):
+        kinds = arguments[:1] * len(value) if arguments[-1:] == (...,) else arguments
+        return tuple(map(_in_form, value, kinds)) if len(kinds) == len(value) else tuple(value)
+    if kind is bool:
+        return bool(value) if isinstance(value, int) and value in (0, 1) else value
+    if kind in (int, float) and isinstance(value, (int, kind)):
+        return kind(value)
+    return value
 
 
 def without_none(kind: Any) -> Any:

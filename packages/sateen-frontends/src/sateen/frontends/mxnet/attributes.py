@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
+
+from sateen.topi.operators import is_of
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}")
 _FLOAT = re.compile(r"[+-]?(\d++\.?\d*+|\.\d++)(e[+-]?\d++)?+|[+-]?(inf|nan)", re.IGNORECASE)
@@ -26,6 +29,15 @@ def parsed_attribute(text: str, nested: int = 0) -> object:
     if _INTEGER.fullmatch(text.removesuffix("L")):
         return int(text.removesuffix("L"))
     return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def attribute_of_kind(text: str, kind: Any) -> object:
+    """The value that a text stands for, as a field of this kind holds it if it can: numbers may be meant as text."""
+    parsed = parsed_attribute(text)
+    readings = [parsed, text]
+    if isinstance(parsed, tuple):
+        readings.append(tuple(part.strip() for part in _parts(text.strip()[1:-1]) if part.strip()))
+    return next((reading for reading in readings if is_of(reading, kind)), parsed)
 
 
 def _parts(text: str) -> Iterator[str]:

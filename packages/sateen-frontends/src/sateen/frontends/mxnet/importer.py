@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import get_type_hints
 
-from sateen.frontends.core.custom import convert_custom, custom_operator
+from sateen.frontends.core.custom import attribute_kinds, convert_custom, custom_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import outputs_of
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -14,7 +13,7 @@ from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.refusals import END
 from sateen.frontends.core.report import Report, UnsupportedError
-from sateen.frontends.mxnet.attributes import parsed_attribute
+from sateen.frontends.mxnet.attributes import attribute_of_kind
 from sateen.frontends.mxnet.converters import OPERATORS, OWN_NAMES
 from sateen.frontends.mxnet.declarations import declarations_of
 from sateen.frontends.mxnet.description import OperatorDescription
@@ -82,8 +81,8 @@ class MxnetImporter(Importer[NetworkNode]):
 def _custom(node: NetworkNode, operator: type[Operator], call: Call) -> Results:
     """An operator that MXNet does not have, or one in Python, whose type is an attribute of Custom (custom.cc)."""
     texts = {name: text for name, text in node.attributes.items() if (node.operator, name) != ("Custom", "op_type")}
-    kinds = get_type_hints(operator)
-    attributes = {name: text if kinds.get(name) is str else parsed_attribute(text) for name, text in texts.items()}
+    kinds = attribute_kinds(operator)
+    attributes = {name: attribute_of_kind(text, kinds.get(name)) for name, text in texts.items()}
     return convert_custom(ModelNode(call, attributes), operator, attributes)
 
 

@@ -6,9 +6,8 @@ Attributes are the fields of the operator. Those of types (`T`) and of the frame
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
-from sateen.frontends.core.custom import convert_custom
+from sateen.frontends.core.custom import attribute_kinds, convert_custom
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.node import TensorflowNode
 from sateen.graph_ir.ir import Value
@@ -18,7 +17,7 @@ from sateen.topi.operators import Operator
 def converted_custom(node: TensorflowNode, operator: type[Operator]) -> Sequence[Value]:
     """The outputs of a node. Raises FrontendError if its attributes are not the operator's, and UnsupportedError in a
     function if there are several outputs: there they go by names that the file does not number."""
-    known = {field.name for field in fields(operator)}  # type: ignore[arg-type]  # an operator is a dataclass
+    known = attribute_kinds(operator)
     attributes = {
         name: node.attribute(name)
         for name, given in node.operation.attributes.items()

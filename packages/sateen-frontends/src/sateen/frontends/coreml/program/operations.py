@@ -164,6 +164,7 @@ class _Reading:
         inputs: list[str] = []
         slots: dict[str, tuple[int, ...]] = {}
         texts: dict[str, str] = {}
+        lists: dict[str, tuple[str, ...]] = {}
         for argument, bindings in _arguments(operation):
             places = []
             for binding in bindings:
@@ -172,6 +173,7 @@ class _Reading:
                         texts[argument] = self.texts[binding]
                         continue
                     if binding in self.lists:
+                        lists[argument] = self.lists[binding]
                         continue
                     name = binding
                 elif is_text(binding):
@@ -181,7 +183,8 @@ class _Reading:
                     name = self._fresh(f"{names[0] if names else kind}.{argument}")
                     yield self._data(name, binding)
                 elif is_list(binding):
-                    continue  # the classes of a classifier
+                    lists[argument] = texts_of(binding, f"{_place(operation)}: {argument}")
+                    continue
                 else:
                     raise FrontendError(f"{_place(operation)}: expected numbers or text as {argument!r}, found neither")
                 places.append(len(inputs))
@@ -201,7 +204,7 @@ class _Reading:
             return
         dtypes = [None if (type_ := _type_of(output)) is None else type_.dtype for output in operation.outputs]
         conversion = partial(_conversion_of, kind, slots, texts, dtypes)
-        custom = None if kind in CONVERTERS else custom_of(kind, slots, texts, dtypes)
+        custom = None if kind in CONVERTERS else custom_of(kind, slots, {**texts, **lists}, dtypes)
         yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), conversion, custom=custom)
 
     def _state_steps(self, operation: Message, given: Mapping[str, str]) -> Iterator[Step]:
