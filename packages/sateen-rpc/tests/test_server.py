@@ -302,6 +302,19 @@ time.sleep(600)
 """A process that joins the group of a session, and would live on."""
 
 
+def test_a_session_may_take_longer_to_start_than_a_lease(tmp_path, key):
+    class Slow(Server):
+        def take(self, channel, key, header):
+            if header.get("op") == "attach":
+                time.sleep(3.0)
+            super().take(channel, key, header)
+
+    with Slow("127.0.0.1", 0, [key], tmp_path / "store", SessionLimits(lease_seconds=2.0)) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session:
+            session.info()
+
+
 def test_a_folder_that_can_t_be_made_is_told(connect, monkeypatch):
     def full(**_):
         raise OSError(28, "No space left on device")

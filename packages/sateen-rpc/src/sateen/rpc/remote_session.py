@@ -59,6 +59,10 @@ class RemoteSession(ConnectedSession):
         self._end = _End()
         finish = finalize(self, _close, self._control, connection, self._end)
         super().__init__(connection, place, seconds, self._why, finish)
+        lease = float(granted["lease"])
+        # Neither thread holds the session: one that nobody holds any more ends.
+        Thread(target=_beat, args=(self._control, lease / _BEATS, self._end), daemon=True).start()
+        Thread(target=_listen, args=(self._control, connection, lease, self._end), daemon=True).start()
         try:
             connection.send({"op": "attach", "session": granted["session"]})
             self.answer("the start", monotonic() + START_SECONDS)
@@ -69,10 +73,6 @@ class RemoteSession(ConnectedSession):
             self.close()
             raise
         self._control.send({"op": "watch"})
-        lease = float(granted["lease"])
-        # Neither thread holds the session: one that nobody holds any more ends.
-        Thread(target=_beat, args=(self._control, lease / _BEATS, self._end), daemon=True).start()
-        Thread(target=_listen, args=(self._control, connection, lease, self._end), daemon=True).start()
 
     def _why(self, what: str, error: SessionError | None) -> SessionError:
         """Why the process is gone: the server says so on the other connection, if it lives."""
