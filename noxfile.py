@@ -222,6 +222,16 @@ def models(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHON, default=False)
+def elsewhere(session: nox.Session) -> None:
+    """Real networks on emulated machines, compared with the same networks here; without options, the table of
+    docs/targets.md."""
+    install(session, "test")
+    options = session.posargs or ("--write", "docs/targets.md")
+    environment = {"PYTHONPATH": str(ROOT / "tests" / "fuzz")}  # the emulator
+    session.run("python", "tests/models/elsewhere.py", *options, env=environment)
+
+
+@nox.session(python=PYTHON, default=False)
 @nox.parametrize("format_", SUITES, ids=SUITES)
 def suites(session: nox.Session, format_: str) -> None:
     """Models of a format that its framework makes, one per layer and option, compared with what the framework computes:

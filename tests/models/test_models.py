@@ -1,5 +1,7 @@
 """The program of `nox -s models`, on its smallest network."""
 
+import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -27,3 +29,21 @@ def test_a_network_that_takes_too_long_is_ended_and_counts_as_wrong() -> None:
     result = verify("--limit", "0.01")
     assert result.returncode == 1
     assert "**wrong**: not done within 0.01 s" in result.stdout
+
+
+ELSEWHERE = Path(__file__).with_name("elsewhere.py")
+SHARED = Path(__file__).parents[3] / "shared"
+
+
+@pytest.mark.skipif(not (SHARED / "models").is_dir(), reason="expected the networks of ../shared")
+def test_a_network_gives_on_emulated_machines_what_it_gives_here(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- networks -->\nold\n<!-- networks -->\nafter\n")
+    environment = {**os.environ, "PYTHONPATH": str(ELSEWHERE.parents[1] / "fuzz")}
+    command = [sys.executable, str(ELSEWHERE), "--only", "silero", "--write", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    first, _, head, _, row, *rest = page.read_text().splitlines()
+    assert (first, rest) == ("before", ["<!-- networks -->", "after"])
+    assert head.startswith("| network | aarch64 | armv7 | riscv64 |")
+    assert re.fullmatch(r"\| silero_vad( \| (not run|\d\.\de-\d\d)){4} \|", row)
