@@ -1,0 +1,56 @@
+"""What runs ResNet-18, in bytes, for each kind of machine: `nox -s bench -- sizes`.
+
+A library holds all that the network needs but its parameters: kernels, entry, host, metadata. Of an archive the bytes
+are those that a program gets of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from page import table
+
+from sateen.graph_ir import build, workloads
+from sateen.runtime import Artifact
+from sateen.runtime.artifact import CodeForm
+
+TARGETS = ("x86-64-v3", "x86-64-v4", "aarch64", "armv7", "riscv64", "wasm32", "cortex-m4", "cortex-m7", "c")
+GOAL = 300 << 10
+_LIBRARY = re.compile(rb"\0(lib\w+\.so\.\d+)\0")
+
+
+def code_bytes(artifact: Artifact) -> int:
+    """The bytes of a library or of a text, or those of an archive in a program."""
+    if artifact.form is not CodeForm.ARCHIVE:
+        return len(artifact.library)
+    footprint = artifact.footprint
+    return footprint.code + footprint.data
+
+
+def form(artifact: Artifact) -> str:
+    return "a module" if artifact.library.startswith(b"\0asm") else artifact.form.value
+
+
+def needs(artifact: Artifact) -> str:
+    """The libraries of the system that the code names; what an archive or a text needs."""
+    match artifact.form:
+        case CodeForm.ARCHIVE:
+            return "memcpy, memset"
+        case CodeForm.SOURCE:
+            return "a C compiler and its library"
+    found = {match[1].decode() for match in _LIBRARY.finditer(artifact.library.replace(b"\0", b"\0\0"))}
+    return ", ".join(sorted(found)) or "a page or Node"
+
+
+def main() -> None:
+    rows, largest = [], 0
+    for target in TARGETS:
+        artifact = build(workloads.resnet(), target)
+        largest = max(largest, code_bytes(artifact))
+        rows.append([f"`{target}`", form(artifact), f"{code_bytes(artifact):,}", needs(artifact)])
+    print("\n".join(table(["target", "code is", "bytes", "needs"], rows)))
+    print(f"\nthe largest has {largest:,} bytes, of {GOAL:,} allowed")
+
+
+if __name__ == "__main__":
+    main()
