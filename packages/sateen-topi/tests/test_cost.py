@@ -79,3 +79,11 @@ def test_the_largest_tile_takes_the_registers_that_there_are(machine, vectors):
 
     most = machine.tile_positions(vectors)
     assert taken(most) <= machine.vector_registers < taken(most + 1)
+
+
+def test_addresses_of_vectors_count_where_loads_take_no_offset():
+    riscv = Machine.of("llvm -mtriple=riscv64-linux-gnu -mattr=+v,+zvl256b")
+    wide, tall = (cost.tile_cycles(positions, 16 // positions, 64, riscv) for positions in (2, 4))
+    assert wide > tall
+    *_, arm = MACHINES
+    assert cost.tile_cycles(2, 8, 64, arm) == cost.tile_cycles(4, 4, 64, arm)

@@ -26,7 +26,8 @@ def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, expo
     arithmetic = positions * row_bytes / rates.multiply_add_bytes
     step = max(arithmetic, loads * rates.load_cycles, fetch, rates.multiply_add_latency)
     begin_and_end = rates.store_cycles * positions * vectors + rates.tile_cycles
-    return terms * (step + rates.step_cycles + exposed * fetch) + begin_and_end
+    addresses = vectors * rates.address_cycles
+    return terms * (step + addresses + rates.step_cycles + exposed * fetch) + begin_and_end
 
 
 def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Machine) -> float:

@@ -63,6 +63,8 @@ class Rates:
     overflow: float
     """The excess over its part of a cache, as a fraction of that part, from which on data is never found there
     again."""
+    address_cycles: float = 0.0
+    """Cycles to compute the address of a vector that is loaded, where such loads take no offset."""
 
 
 ZEN_4 = Rates(

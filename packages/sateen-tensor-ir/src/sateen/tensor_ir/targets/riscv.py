@@ -32,6 +32,10 @@ SCALAR = replace(
 )
 """A small core without vectors: one multiply-add and one load of 4 bytes a cycle."""
 
+VECTOR = replace(NARROW, address_cycles=1.0)
+"""A small core with vectors: one multiply-add and one load of 16 bytes a cycle. Loads of vectors take no offset (RISC-V
+"V" Vector Extension 1.0, section 7.2), so that an addition comes before each."""
+
 _KB, _MB = 1 << 10, 1 << 20
 _GC = frozenset({"a", "c", "d", "f", "m"})
 _B = _GC | {"zba", "zbb"}
@@ -39,12 +43,12 @@ _TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)
 
 _CPUS = (
     CPU("sifive-u74", _B, (32 * _KB, 2 * _MB, 0), SCALAR),
-    CPU("sifive-x280", _B | {"v", "zfh", "zvfh", "zvl512b"}, (32 * _KB, 512 * _KB, 4 * _MB), NARROW),
-    CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), NARROW),
+    CPU("sifive-x280", _B | {"v", "zfh", "zvfh", "zvl512b"}, (32 * _KB, 512 * _KB, 4 * _MB), VECTOR),
+    CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), VECTOR),
 )
 
 _SCALARS = Vectors(16, 7, in_scalars=True)
-"""28 of the 32 registers of floats; the others hold what moves, since LLVM loads terms ahead of their use."""
+"""28 of the 32 registers of floats, as of vectors."""
 
 _FCSR = FloatMode(
     bits=64,
@@ -119,8 +123,9 @@ RISCV64 = Architecture(
     title="RISC-V",
     triple="riscv64-linux-gnu",
     abi=POINTERS_OF_64_BITS,
-    vectors=(Vectors(64, 32, "zvl512b"), Vectors(32, 32, "zvl256b"), Vectors(16, 32, "v"), _SCALARS),
-    levels=(CPU("generic", frozenset({"v"}), _TYPICAL, NARROW), CPU("generic", frozenset(), _TYPICAL, SCALAR)),
+    # Of 32: the others hold what moves, since LLVM loads terms ahead of their use.
+    vectors=(Vectors(64, 28, "zvl512b"), Vectors(32, 28, "zvl256b"), Vectors(16, 28, "v"), _SCALARS),
+    levels=(CPU("generic", frozenset({"v"}), _TYPICAL, VECTOR), CPU("generic", frozenset(), _TYPICAL, SCALAR)),
     cpus={cpu.name: cpu for cpu in _CPUS},
     assumed=_GC,
     clock="llvm.readsteadycounter",  # rdtime
