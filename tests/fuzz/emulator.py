@@ -95,7 +95,8 @@ class EmulatedMachine:
         return f"{self.system}-gcc"
 
 
-AARCH64 = EmulatedMachine("aarch64", "aarch64-linux-gnu")
+AARCH64 = EmulatedMachine("aarch64", "aarch64-linux-gnu", ("-cpu", "cortex-a53"))
+"""A processor with no more than all have, so that code that takes more is found."""
 
 
 class Emulator:

@@ -17,7 +17,7 @@ import numpy as np
 from cases import NAME, Program
 from emulator import AARCH64, EmulatedMachine, EmulationError, Emulator, pack_arrays, unpack_arrays
 
-from sateen.runtime import LocalSession, Target
+from sateen.runtime import LocalSession, SessionError, Target
 from sateen.tensor_ir.targets import with_features
 
 Array = np.ndarray[Any, Any]
@@ -41,8 +41,8 @@ class Place(ABC):
 
     @abstractmethod
     def run(self, program: Program, arrays: Sequence[Array]) -> None:
-        """Call the function of a program, which may write to each array. Raises SateenError, OSError, RuntimeError or
-        SubprocessError where that fails."""
+        """Call the function of a program, which may write to each array. Raises SateenError, EmulationError, OSError,
+        RuntimeError or SubprocessError where that fails."""
 
 
 class Here(Place):
@@ -56,9 +56,13 @@ class Here(Place):
         self.call(program.library, arrays)
 
     def call(self, library: bytes, arrays: Sequence[Array]) -> None:
-        module = self._session.load(library)
-        module[NAME](*arrays)
-        module.unload()
+        try:
+            module = self._session.load(library)
+            module[NAME](*arrays)
+            module.unload()
+        except SessionError:
+            self.__dict__.pop("_session").close()  # what crashed ends no other call
+            raise
 
     @cached_property
     def _session(self) -> LocalSession:
@@ -138,8 +142,10 @@ COLUMNS: Mapping[str, Place] = {
     "x86-64-v3": Here("x86-64-v3"),
     "x86-64-v4": Here("x86-64-v4"),
     "aarch64": Emulated("aarch64", AARCH64),
-    "armv7": Emulated("armv7", EmulatedMachine("arm", "arm-linux-gnueabihf")),
-    "riscv64": Emulated("riscv64", EmulatedMachine("riscv64", "riscv64-linux-gnu")),
+    "armv7": Emulated("armv7", EmulatedMachine("arm", "arm-linux-gnueabihf", ("-cpu", "cortex-a9"))),
+    "riscv64": Emulated(
+        "riscv64", EmulatedMachine("riscv64", "riscv64-linux-gnu", ("-cpu", "rv64,zba=false,zbb=false"))
+    ),
     "wasm32": InNode("wasm32"),
     "c": InC("c"),
     "opencl": OnOpenCL("opencl"),
