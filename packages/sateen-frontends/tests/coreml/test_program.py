@@ -85,6 +85,23 @@ def test_unknown_dimensions_are_open_and_shapes_follow_them(coreml):
     assert [str(v.type) for v in (*graph.inputs, *graph.outputs)] == ["float32[?x.0, 4]", "float32[?x.0, 2, 2]"]
 
 
+def test_scalars_are_joined_as_a_vector(coreml):
+    """Numbers of a run, and open dimensions, which are known while reading."""
+    axis = coreml.value(0, INT)
+    total = coreml.operation("reduce_sum", [coreml.tensor("s", FLOAT)], x="x")
+    most = coreml.operation("reduce_max", [coreml.tensor("m", FLOAT)], x="x")
+    joined = coreml.operation("concat", [coreml.tensor("y", FLOAT, 2)], values=["s", "m"], axis=axis)
+    model = coreml.program([total, most, joined], [coreml.tensor("x", FLOAT, 3, 4)], ["y"])
+    assert coreml.results(model, {"x": _X})["y"].tolist() == [66, 11]
+    shape = coreml.operation("shape", [coreml.tensor("n", INT, 2)], x="x")
+    first = coreml.operation("gather", [coreml.tensor("b", INT)], x="n", indices=coreml.value(0, INT), axis=axis)
+    whole = coreml.operation("concat", [coreml.tensor("t", INT, 2)], values=["b", coreml.value(5, INT)], axis=axis)
+    state = coreml.operation("fill", [coreml.tensor("y", FLOAT, -1, 5)], shape="t", value=coreml.value(0.0))
+    model = coreml.program([shape, first, whole, state], [coreml.tensor("x", FLOAT, -1, 4)], ["y"])
+    graph, _ = from_coreml(model.SerializeToString())
+    assert [str(v.type) for v in graph.outputs] == ["float32[?x.0, 5]"]
+
+
 def test_a_classifier_gives_probabilities(coreml):
     label, classes = coreml.tensor("label", TEXT), schema.NamedValueType(name="classes")
     classes.type.dictionaryType.SetInParent()

@@ -12,9 +12,13 @@ from sateen.runtime.errors import FrontendError
 
 
 def _concat(node: OperationNode) -> Operand:
+    """Scalars, which have no axis to be joined along, become a vector (coremltools, mil/ops/defs/iOS15/
+    tensor_operation.py, concat: `retshape = [concat_dim_len]`, and `np.stack`)."""
     values = node.take_all("values")
     if not values:
         raise FrontendError("expected values, found none")
+    if values[0].type.rank == 0:
+        return node.result(ops.Identity(), stacked(node, values, node.axis(1)))
     axis = node.axis(values[0].type.rank)
     if not node.flag("interleave"):
         return node.result(ops.Concat(axis=axis), *values)
