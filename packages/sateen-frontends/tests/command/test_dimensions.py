@@ -76,6 +76,13 @@ def test_the_sizes_of_an_example_come_first():
     assert tried == [{"n": 2, "h": 20, "w": 18, "time": 128}]
 
 
+def test_sizes_lie_in_the_ranges_of_the_model():
+    ranges = {"n": (4, 16), "time": (2, 100.0), "w": (0, 16)}
+    usual = open_dimensions(types(x=("n", 3, "h", "w"), y=("n", "time")), ranges=ranges)
+    assert (usual["n"], usual["time"], usual["w"]) == ((4,), (16, 2, 32), (1,))
+    assert usual["h"] == open_dimensions(types(x=("n", 3, "h", "w")))["h"]
+
+
 def test_sizes_that_the_model_does_not_allow_are_passed_over():
     def read(dims):
         if dims["h"] not in allowed:

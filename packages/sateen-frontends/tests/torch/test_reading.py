@@ -12,7 +12,7 @@ from sateen.frontends import check, from_torch, load
 from sateen.frontends.core.packages import is_installed
 from sateen.frontends.core.refusals import BRING, DATA_DECIDES
 from sateen.frontends.core.source import Source
-from sateen.frontends.readers import READERS
+from sateen.frontends.readers import READERS, open_model
 from sateen.frontends.torch.converters import CONVERTERS
 from sateen.frontends.torch.refusals import CUT
 from sateen.graph_ir.judge import interpret
@@ -68,6 +68,7 @@ def test_an_open_dimension_has_the_sizes_for_which_the_program_is_made(written, 
     program = written.json(y) | {"range_constraints": {"s7": {"min_val": least, "max_val": 8}}}
     data = zipped({"archive/models/model.json": json.dumps(program)})
     assert str(from_torch(data, dims={"s7": size})[0].outputs[0].type) == f"float32[{size}]"
+    assert open_model(data).ranges() == {"s7": (3 if least == 3 else 0, 8)}
     with pytest.raises(FrontendError, match=r"dimension 's7': the program is made for [03] to 8, found 9"):
         from_torch(data, shapes={"x": (9,)})
 

@@ -54,9 +54,14 @@ def _reason(gap: Gap) -> tuple[str, str]:
 
 
 def open_dimensions(
-    types: Mapping[str, TensorType], examples: Mapping[str, Sequence[int]] | None = None
+    types: Mapping[str, TensorType],
+    examples: Mapping[str, Sequence[int]] | None = None,
+    ranges: Mapping[str, tuple[int, float]] | None = None,
 ) -> dict[str, tuple[int, ...]]:
-    """The open dimensions of inputs, in order, and the usual sizes of each, those of `examples` of shapes first."""
+    """The open dimensions of inputs, in order, and the usual sizes of each, those of `examples` of shapes first.
+
+    `ranges` has the least and the largest size of dimensions by name; sizes outside them are left out.
+    """
     usual: dict[str, tuple[int, ...]] = {}
     for name, type_ in types.items():
         example = (examples or {}).get(name, ())
@@ -64,8 +69,16 @@ def open_dimensions(
             if isinstance(extent, Symbol):
                 first = (example[axis],) if len(example) == type_.rank else ()
                 sizes = (*first, *_usual(extent.name, axis, type_.shape))
-                usual.setdefault(extent.name, tuple(dict.fromkeys(sizes)))
+                usual.setdefault(extent.name, _within(tuple(dict.fromkeys(sizes)), (ranges or {}).get(extent.name)))
     return usual
+
+
+def _within(sizes: tuple[int, ...], allowed: tuple[int, float] | None) -> tuple[int, ...]:
+    """The sizes that lie in a range; if none does, its least, or 1 in place of 0."""
+    if allowed is None:
+        return sizes
+    least, most = allowed
+    return tuple(size for size in sizes if least <= size <= most) or (max(least, 1),)
 
 
 def _usual(name: str, axis: int, shape: Sequence[Dim]) -> tuple[int, ...]:

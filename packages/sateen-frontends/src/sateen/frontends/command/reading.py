@@ -91,7 +91,7 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
         examples = {given.name: given.example for given in model.declarations() if given.example}
     else:  # the graph knows which inputs are left
         types = {} if graph is None else {v.name: v.type for v in graph.inputs}
-    usual = open_dimensions(types, examples)
+    usual = open_dimensions(types, examples, model.ranges())
     if not usual:
         return Reading(graph, report)
     sizes = find_sizes(usual, read)

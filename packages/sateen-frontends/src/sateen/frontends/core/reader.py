@@ -25,6 +25,10 @@ class LoadedModel(ABC):
     def declarations(self) -> Sequence[Declaration]:
         """The inputs that have no data in the model. Raises FrontendError for an input that is no tensor."""
 
+    def ranges(self) -> Mapping[str, tuple[int, float]]:
+        """The least and the largest size of open dimensions, by symbol, as far as the file tells."""
+        return {}
+
     @abstractmethod
     def files_beside(self) -> Iterator[Path]:
         """The other files that reading it reads."""

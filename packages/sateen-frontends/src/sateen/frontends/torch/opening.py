@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ class TorchModel(LoadedModel):
 
     def declarations(self) -> Sequence[Declaration]:
         return [declaration_of(self.program, name) for name in self.program.inputs]
+
+    def ranges(self) -> Mapping[str, tuple[int, float]]:
+        return self.program.ranges
 
     def files_beside(self) -> Iterator[Path]:
         return iter(())
