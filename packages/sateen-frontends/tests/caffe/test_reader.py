@@ -13,6 +13,7 @@ from sateen.frontends.caffe import CAFFE
 from sateen.frontends.caffe.converters import CONVERTERS
 from sateen.frontends.caffe.parameters import PARAMETERS
 from sateen.frontends.caffe.schemas.weights_pb2 import Weights
+from sateen.frontends.core.refusals import BEGIN, BRING, END
 from sateen.frontends.core.source import Source
 from sateen.graph_ir.compile import build
 from sateen.runtime.errors import FrontendError
@@ -166,6 +167,31 @@ def test_a_network_without_weights_is_whole(tmp_path):
     for given in (text, tmp_path / "net.prototxt"):
         graph, params = frontends.load(given)
         assert ([value.name for value in graph.outputs], params) == (["y"], {})
+
+
+_WITH_GAPS = b"""
+input: "x" input_dim: 1 input_dim: 2 input_dim: 4 input_dim: 4
+layer { name: "relu" type: "ReLU" bottom: "x" top: "y" }
+layer { name: "foo" type: "Foo" bottom: "y" top: "f" }
+layer { name: "fc" type: "InnerProduct" bottom: "f" top: "z" inner_product_param { num_output: 2 } }
+"""
+
+
+def test_a_part_without_weights_needs_no_file(tmp_path):
+    (tmp_path / "net.prototxt").write_bytes(_WITH_GAPS)
+    for given in (_WITH_GAPS, tmp_path / "net.prototxt"):
+        graph, params = frontends.load(given, outputs=["y"])
+        assert ([value.name for value in graph.outputs], params) == (["y"], {})
+    missing = r"expected weights of Caffe \(.caffemodel\) beside it, found no net.caffemodel .*; give it as weights="
+    with pytest.raises(FrontendError, match=missing):
+        frontends.load(tmp_path / "net.prototxt", inputs=["f"], shapes={"f": (1, 2)})
+
+
+def test_missing_weights_are_a_gap_beside_others():
+    assert [(gap.node, gap.reason, gap.help) for gap in check(_WITH_GAPS).gaps] == [
+        ("foo", "sateen has no such layer", f"{BRING}, or {END}; or {BEGIN}"),
+        ("fc", "its weights are missing", "give the file of its weights: weights=, or --weights FILE"),
+    ]
 
 
 def test_damage_is_an_error_of_the_frontend(data):

@@ -10,7 +10,7 @@ from sateen.frontends.caffe.custom import converted_custom, custom_type_of
 from sateen.frontends.caffe.network import FLOAT, Layer, Network
 from sateen.frontends.caffe.node import CaffeNode
 from sateen.frontends.caffe.parameters import parameters_of
-from sateen.frontends.caffe.refusals import refusal_of, require_bottoms
+from sateen.frontends.caffe.refusals import refusal_of, require_bottoms, require_none
 from sateen.frontends.caffe.weights import Blob
 from sateen.frontends.core.custom import custom_operator
 from sateen.frontends.core.cut import part_of
@@ -31,12 +31,13 @@ class CaffeImporter(Importer[Layer]):
         self,
         model: str,
         network: Network,
-        weights: Mapping[str, tuple[Blob, ...]],
+        weights: Mapping[str, tuple[Blob, ...]] | None,
         bindings: Bindings,
         limits: Limits,
         operators: OpSet,
     ) -> None:
-        self.weights = weights
+        self.weights = weights or {}
+        self.has_weights = weights is not None
         self.known = operators
         inputs = {given.name: given for given in network.inputs}
         self.part = part_of(
@@ -58,6 +59,8 @@ class CaffeImporter(Importer[Layer]):
 
     def conversion_of(self, node: Layer, heading: Heading) -> Conversion:
         require_bottoms(node)
+        if not self.has_weights:
+            require_none(node)
         if node.type in CONVERTERS:
             return partial(self._convert, node)
         operator = custom_operator(self.known, custom_type_of(node), "caffe")

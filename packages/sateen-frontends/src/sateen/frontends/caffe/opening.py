@@ -9,7 +9,8 @@ from sateen.frontends.caffe.importer import CaffeImporter
 from sateen.frontends.caffe.loading import load_network
 from sateen.frontends.caffe.network import Network
 from sateen.frontends.caffe.recognition import NETWORK, WEIGHTS
-from sateen.frontends.caffe.weights import WITH_BLOBS, Blob, weights_of
+from sateen.frontends.caffe.refusals import NO_WEIGHTS
+from sateen.frontends.caffe.weights import Blob, weights_of
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.pairs import PairedModel, pair_of
 from sateen.frontends.core.report import Report, in_model
@@ -20,15 +21,22 @@ from sateen.runtime.errors import FrontendError, printable
 
 @dataclass(frozen=True, slots=True)
 class CaffeModel(PairedModel):
+    """A network and its weights, None if there is no file of them; `missing` is the message for a part that needs
+    it."""
+
     network: Network
-    weights: Mapping[str, tuple[Blob, ...]]
+    weights: Mapping[str, tuple[Blob, ...]] | None
+    missing: str
 
     def declarations(self) -> Sequence[Declaration]:
         return self.network.inputs
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         with in_model(self.name):
-            return CaffeImporter(self.name, self.network, self.weights, bindings, self.limits, operators).run()
+            graph, report = CaffeImporter(self.name, self.network, self.weights, bindings, self.limits, operators).run()
+        if report.gaps and all(gap.reason == NO_WEIGHTS for gap in report.gaps):
+            raise FrontendError(self.missing)
+        return graph, report
 
 
 def open_caffe(source: Source, limits: Limits) -> CaffeModel:
@@ -36,12 +44,11 @@ def open_caffe(source: Source, limits: Limits) -> CaffeModel:
     pair = pair_of(source, NETWORK, WEIGHTS, limits)
     network = load_network(pair.network, limits)
     name = _name(pair.network, network)
-    if pair.weights is None and not any(layer.type in WITH_BLOBS for layer in network.layers):
-        return CaffeModel(name, pair.beside, limits, network, {})
-    data = pair.required_weights()
-    weights = weights_of(data, limits)
-    _require_common(network, weights, pair.network, data)
-    return CaffeModel(name, pair.beside, limits, network, weights)
+    if pair.weights is None:
+        return CaffeModel(name, None, limits, network, None, pair.missing)
+    weights = weights_of(pair.weights, limits)
+    _require_common(network, weights, pair.network, pair.weights)
+    return CaffeModel(name, pair.beside, limits, network, weights, "")
 
 
 def _name(text: Source, network: Network) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sateen.frontends.caffe.network import Layer
 from sateen.frontends.caffe.parameters import PARAMETERS
+from sateen.frontends.caffe.weights import WITH_BLOBS
 from sateen.frontends.core.refusals import BRING, DATA_DECIDES, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 
@@ -27,6 +28,9 @@ REFUSALS: Mapping[str, Refusal] = {
     "ROIAlign": ("forks of Caffe place the samples of its regions in different ways", END),
 }  # fmt: skip
 
+NO_WEIGHTS = "its weights are missing"
+"""The reason for layers that have weights, if there is no file of them."""
+
 
 def require_bottoms(layer: Layer) -> None:
     """Raises UnsupportedError for a layer that reads a blob which no layer before it gives."""
@@ -34,6 +38,12 @@ def require_bottoms(layer: Layer) -> None:
         reason, remedy = _LOSS if REFUSALS.get(layer.type) is _LOSS else ("", "")
         lack = f"expected a layer before it that gives {layer.lacks[0]!r}, found none"
         raise UnsupportedError("; ".join(filter(None, (lack, reason))), remedy)
+
+
+def require_none(layer: Layer) -> None:
+    """Raises UnsupportedError for a layer with weights: there is no file of them."""
+    if layer.type in WITH_BLOBS:
+        raise UnsupportedError(NO_WEIGHTS, "give the file of its weights: weights=, or --weights FILE")
 
 
 def refusal_of(type_: str) -> UnsupportedError:
