@@ -94,3 +94,12 @@ def test_a_missing_linker_is_told_with_the_command_that_brings_it(monkeypatch):
 def test_a_target_that_llvm_does_not_know_says_why():
     support = support_of(TargetName("none", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72x", ""))
     assert support.compiles.startswith("no: LLVM knows no processor 'cortex-a72x' for aarch64; did you mean cortex-a72")
+
+
+@pytest.mark.parametrize(
+    ("installed", "runs", "remedy"),
+    [("qemu-system-arm", "by qemu-system-arm", ""), ("", "no emulator found", "apt-get install qemu-system-arm")],
+)
+def test_code_for_a_machine_without_a_system_is_an_archive(monkeypatch, installed, runs, remedy):
+    monkeypatch.setattr(target_support.shutil, "which", lambda program: installed if program == installed else None)
+    assert support_of(TARGET_NAMES["cortex-m4"]) == TargetSupport("yes", "as an archive", runs, remedy)

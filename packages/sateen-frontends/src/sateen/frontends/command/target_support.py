@@ -11,7 +11,7 @@ from sateen.runtime import LinkError, SateenError, Target
 from sateen.runtime.target_names import TargetName
 from sateen.tensor_ir import CompiledModule, build, te
 from sateen.tensor_ir.host import has_host
-from sateen.tensor_ir.link import linker_remedy
+from sateen.tensor_ir.link import link_static, linker_remedy
 from sateen.tensor_ir.targets import System, with_features
 
 
@@ -35,6 +35,10 @@ EMULATORS = {
     "wasm32": Emulator(("node",), "apt-get install nodejs"),
 }
 """The emulators of libraries for Linux, and what runs modules of WebAssembly, by architecture."""
+
+
+BOARD = Emulator(("qemu-system-arm",), "apt-get install qemu-system-arm")
+"""The emulator of machines with Cortex-M, which have no system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ def support_of(name: TargetName) -> TargetSupport:
         return TargetSupport(f"no: {error}")
     if not has_host(module.target.triple):
         return TargetSupport("yes", "no")
+    if System.of(module.target.triple) is System.NONE:
+        return _as_archive(module)
     try:
         module.library()
     except LinkError:
@@ -94,3 +100,14 @@ def support_of(name: TargetName) -> TargetSupport:
     if program := emulator.found():
         return TargetSupport("yes", "yes", f"by {program}")
     return TargetSupport("yes", "yes", "no emulator found", emulator.install)
+
+
+def _as_archive(module: CompiledModule) -> TargetSupport:
+    """What works for a machine without a system, whose programs link the code."""
+    try:
+        link_static([module.object_code], module.target.triple, ["twice"], given=["sateen_default_host"])
+    except LinkError as error:
+        return TargetSupport("yes", f"no: {error}")
+    if program := BOARD.found():
+        return TargetSupport("yes", "as an archive", f"by {program}")
+    return TargetSupport("yes", "as an archive", "no emulator found", BOARD.install)
