@@ -223,6 +223,7 @@ BOTH |= {
     "batch-normalization-axis": _one(PICTURE, lambda L: L.BatchNormalization(axis=1)),
     "batch-normalization-bare": _one(PICTURE, lambda L: L.BatchNormalization(center=False, scale=False)),
     "batch-normalization-row": _one(ROW, lambda L: L.BatchNormalization(scale=False)),
+    "batch-normalization-training": Case((ROW,), lambda L, x: L.BatchNormalization()(x, training=True)),  # refused
     "layer-normalization": _one(SEQUENCE, lambda L: L.LayerNormalization()),
     "layer-normalization-axes": _one(PICTURE, lambda L: L.LayerNormalization(axis=[2, 3])),
     "layer-normalization-inner": _one(PICTURE, lambda L: L.LayerNormalization(axis=1, epsilon=1e-5)),
@@ -232,6 +233,7 @@ BOTH |= {
     "group-normalization-instance": _one(PICTURE, lambda L: L.GroupNormalization(-1)),
     "unit-normalization": _one(PICTURE, lambda L: L.UnitNormalization()),
     "unit-normalization-axes": _one(PICTURE, lambda L: L.UnitNormalization(axis=[1, 2])),
+    "dropout-training": Case((ROW,), lambda L, x: L.Dropout(0.5)(x, training=True)),  # refused
     "dropouts": Case(
         (LINE,), lambda L, x: L.GaussianDropout(0.2)(L.GaussianNoise(0.1)(L.SpatialDropout1D(0.2)(L.Dropout(0.5)(x))))
     ),

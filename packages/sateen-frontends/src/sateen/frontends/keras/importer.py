@@ -24,6 +24,7 @@ from sateen.frontends.keras.networks import shape_of_input
 from sateen.frontends.keras.node import KerasNode, result_dtype
 from sateen.frontends.keras.refusals import refusal_of
 from sateen.frontends.keras.steps import Step, steps_of
+from sateen.frontends.keras.training import require_inference
 from sateen.frontends.keras.version import Version
 from sateen.frontends.keras.weights import Weights
 from sateen.graph_ir.ir import Array, Graph, OpSet, Symbol
@@ -119,6 +120,7 @@ class KerasImporter(Importer[Step]):
         return Heading(node.name, node.layer.term, tuple(_read_or_absent(node)), tuple(_gives(node)), domain)
 
     def conversion_of(self, node: Step, heading: Heading) -> Conversion:
+        require_inference(node.layer, node.arguments)
         kind = _kind_of(node)
         if kind in CONVERTERS:
             return partial(self._convert, node, CONVERTERS[kind])

@@ -7,7 +7,7 @@ converters see plain layers only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sateen.frontends.core.inputs import require_few_arguments
@@ -15,6 +15,7 @@ from sateen.frontends.core.order import in_order
 from sateen.frontends.core.source import Limits
 from sateen.frontends.keras.layers import Arguments, Layer, Network, Reference, Structure, leaves
 from sateen.frontends.keras.networks import recurrent
+from sateen.frontends.keras.training import IN_TRAINING, is_in_training
 from sateen.runtime.errors import FrontendError
 
 ALIAS = "alias"
@@ -60,7 +61,7 @@ def steps_of(network: Layer, limits: Limits) -> Steps:
     assert network.network is not None
     whole = network.network
     expansion = _Expansion(limits)
-    steps = expansion.network(whole, "")
+    steps = expansion.network(whole, "", {})
     inputs = [layer for layer in whole.layers if layer.kind == "InputLayer"]
     by_name = {layer.name: layer for layer in inputs}
     ordered = [by_name.pop(one.layer) for one in leaves(whole.inputs, Reference) if one.layer in by_name]
@@ -95,14 +96,16 @@ class _Expansion:
             raise FrontendError(f"expected at most {self.limits.expanded} calls of layers, found more")
         return steps
 
-    def network(self, network: Network, prefix: str) -> list[Step]:
-        """The steps of a network; names of its tensors begin with `prefix`."""
+    def network(self, network: Network, prefix: str, training: Mapping[str, Structure]) -> list[Step]:
+        """The steps of a network; names of its tensors begin with `prefix`. Its layers are called in training if it
+        is."""
         results = _results(network)
         steps: list[Step] = []
         for call in network.calls:
             if call.layer.kind != "InputLayer":
                 name = _called(prefix, call.layer.name, call.index)
-                arguments = call.arguments.map(Reference, lambda one: Tensor(_name(one, prefix)))
+                own = call.arguments.map(Reference, lambda one: Tensor(_name(one, prefix)))
+                arguments = Arguments(own.positional, {**own.named, **training})
                 outputs = tuple(_result(name, index) for index in range(results[call.layer.name, call.index]))
                 steps += self.call(call.layer, name, arguments, outputs)
         return steps
@@ -118,7 +121,7 @@ class _Expansion:
                 return self._bidirectional(layer, name, arguments, outputs)
             case "RNN":
                 return self._cells(layer, name, arguments, outputs)
-            case "SpectralNormalization":  # at inference the layer itself: it stores the normalised kernel
+            case "SpectralNormalization" if not is_in_training(arguments):  # it stores the normalised kernel
                 return self.call(layer.part("layer"), name, arguments, outputs)
             case _:
                 return self._counted([Step(layer, name, arguments, outputs)])
@@ -135,7 +138,7 @@ class _Expansion:
             Step(alias, name, Arguments((tensor,)), (_name(one, prefix),))
             for tensor, one in zip(given, wanted, strict=True)
         ]
-        inner = self.network(network, prefix)
+        inner = self.network(network, prefix, _training(arguments))
         results = [Tensor(_name(one, prefix)) for one in leaves(network.outputs, Reference)]
         if len(outputs) > len(results):
             raise FrontendError(
@@ -151,7 +154,7 @@ class _Expansion:
         inner = layer.part("layer")
         whole, folded, result = arguments.positional[0], f"{name}/{inner.name}.steps", f"{name}/{inner.name}"
         fold = Step(replace(layer, kind=FOLD), name, Arguments((whole,)), (folded,))
-        steps = self.call(inner, result, Arguments((Tensor(folded),)), (result,))
+        steps = self.call(inner, result, Arguments((Tensor(folded),), _training(arguments)), (result,))
         unfold = Step(replace(layer, kind=UNFOLD), name, Arguments((Tensor(result), whole)), outputs)
         return [*self._counted([fold]), *steps, *self._counted([unfold])]
 
@@ -167,6 +170,7 @@ class _Expansion:
             count = 1 + (STATES.get(part.layer.kind, 0) if part.layer.config.get("return_state") else 0)
             results = tuple(_result(called, index) for index in range(count))
             named = {key: value for key, value in arguments.named.items() if key == "mask"}
+            named |= _training(arguments)
             given = Arguments((sequence,), {**named, **({"initial_state": own} if own else {})})
             steps += self.call(part.layer, called, given, results)
             merged.append([Tensor(result) for result in results])
@@ -205,6 +209,11 @@ def sequence_and_states(arguments: Arguments) -> tuple[Structure, list[Tensor]]:
     sequence, *states = first if isinstance(first, (list, tuple)) else [first]
     named = [*arguments.positional[1:2], arguments.named.get("initial_state")]
     return sequence, [*states, *leaves(named, Tensor)]
+
+
+def _training(arguments: Arguments) -> Mapping[str, Structure]:
+    """What a call passes on to layers inside: whether they are in training, in place of their own argument."""
+    return IN_TRAINING if is_in_training(arguments) else {}
 
 
 def _results(network: Network) -> Counter[tuple[str, int]]:
