@@ -117,3 +117,93 @@ def test_variables_of_layers_inside_are_refused(files):
 def test_a_layer_that_nobody_brings_says_how(files):
     with pytest.raises(FrontendError, match=r"Scaled.*\n.*\n.*bring the operator \(operators="):
         from_keras(_h5(files, _net(files, "acme>Scaled", factor=1.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Blend(Operator):
+    """a - b."""
+
+    name = "keras.Blend"
+    my_constraint: int = 0
+    dtype: str = ""
+    kernel_initializer: str = ""
+
+    def infer(self, a, *others):
+        return (a,)
+
+    def compute(self, a, b, *, outputs):
+        return Computation((compute(a.shape, lambda *index: a(*index) - b(*index), "blend"),))
+
+
+BLEND = OPS.with_ops(Blend)
+
+
+def _blended(files, first, **config):
+    """Blend called with `first`, tensors and data as Keras 2 writes them."""
+    layer = {**files.layer("Blend", "y", **config), "inbound_nodes": [first]}
+    return files.written(files.functional([files.given("a", 3), files.given("b", 3), layer], ["y"]), {})
+
+
+A, B = ["a", 0, 0, {}], ["b", 0, 0, {}]
+
+
+def _data(value):
+    """An argument that is no tensor."""
+    return ["_CONSTANT_VALUE", -1, value, {}]
+
+
+@pytest.mark.parametrize("first", [[A, [B]], {"x": A, "y": B}, {"y": B, "x": A}, {"x": [A, B]}])
+def test_tensors_of_a_call_are_in_order_those_of_a_dictionary_by_its_sorted_keys(files, first):
+    graph, _ = from_keras(_blended(files, first), shapes={"a": X.shape, "b": X.shape}, operators=BLEND)
+    np.testing.assert_array_equal(interpret(graph, {"a": X, "b": X + 1})["y"], -np.ones_like(X))
+
+
+@pytest.mark.parametrize(
+    ("first", "what"),
+    [
+        ([A, _data(3.0)], "3.0"),
+        ([A, _data(None), B], "None"),
+        ({"a": A, "scale": _data(3.0)}, "3.0"),
+        ([A, [_data(True)]], "True"),
+        ([A, _data([1, 2])], "array([1, 2])"),
+    ],
+)
+def test_data_among_the_tensors_of_a_call_are_refused(files, first, what):
+    (gap,) = check(_blended(files, first), operators=BLEND).gaps
+    assert gap.reason == f"{what} among the tensors of its call is not supported"
+    assert gap.help == "call the layer with tensors alone, and make the others settings"
+
+
+def test_arguments_by_name_are_refused(files):
+    for given in (["b", 0, 0], 2.0, None):
+        (gap,) = check(_blended(files, [["a", 0, 0, {"other": given}]]), operators=BLEND).gaps
+        assert gap.reason == "arguments of its call by name ('other') are not supported"
+
+
+def test_settings_that_are_fields_are_kept_whatever_their_names(files):
+    policy = {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": None}
+    config = {"my_constraint": 7, "kernel_initializer": "zeros", "bias_initializer": "zeros", "trainable": True}
+    for dtype in ("float32", policy):
+        graph, _ = from_keras(_blended(files, [A, B], dtype=dtype, **config), operators=BLEND)
+        assert [node.op for node in graph.nodes] == [Blend(7, "float32", "zeros")]
+
+
+def test_a_setting_that_its_field_can_not_hold_is_a_gap(files):
+    (gap,) = check(_blended(files, [A, B], kernel_initializer=INITIALIZER), operators=BLEND).gaps
+    assert gap.reason.startswith("expected text as attribute 'kernel_initializer', found {'class_name': 'Zeros'")
+
+
+@pytest.mark.parametrize(("dtype", "is_supported"), [("float32", True), ("mixed_float16", False)])
+def test_a_layer_without_autocast_is_read_if_all_is_of_one_type(files, dtype, is_supported):
+    report = check(_blended(files, [A, B], dtype=dtype, autocast=False), operators=BLEND)
+    assert report.is_supported == is_supported
+    assert [gap.reason for gap in report.gaps] == [
+        "without autocast it computes in several types, float16 and that of its data"
+    ] * (not is_supported)
+
+
+def test_variables_of_another_type_need_autocast(files):
+    configuration = _net(files, "acme>Scaled", factor=1.0, dtype="float64", autocast=False)
+    configuration["config"]["layers"][0]["config"]["dtype"] = "float64"
+    (gap,) = check(_h5(files, configuration), operators=OPERATORS).gaps
+    assert gap.reason == "without autocast it computes in several types, float64 and that of its data"

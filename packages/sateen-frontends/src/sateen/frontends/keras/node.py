@@ -68,7 +68,10 @@ class KerasNode(ModelNode):
         """Input `index`; numbers of floating point are in the layer's type, as Keras casts them (`autocast`)."""
         found = super().value(index)
         dtype = found.type.dtype
-        return self.step(Cast(self.dtype_of_layer), found) if dtype.is_float and dtype != self.dtype_of_layer else found
+        if not dtype.is_float or dtype == self.dtype_of_layer:
+            return found
+        self._require_autocast()
+        return self.step(Cast(self.dtype_of_layer), found)
 
     def values(self) -> tuple[Value, ...]:
         return tuple(self.value(index) for index in range(self.input_count))
@@ -135,7 +138,18 @@ class KerasNode(ModelNode):
         if rank is not None and data.ndim != rank:
             raise FrontendError(f"expected variable {name!r} of {rank} dimensions, found shape {list(data.shape)}")
         dtype = self.dtype_of_layer.numpy
-        return data if data.dtype == dtype else self.evaluated(data.astype(dtype))
+        if data.dtype == dtype:
+            return data
+        self._require_autocast()
+        return self.evaluated(data.astype(dtype))
+
+    def _require_autocast(self) -> None:
+        """Raises UnsupportedError if the layer wants an input or a variable of another type as it is."""
+        if self.layer.config.get("autocast", True) is not True:
+            raise UnsupportedError(
+                f"without autocast it computes in several types, {self.dtype_of_layer} and that of its data",
+                "save the model in one type",
+            )
 
     def weight(self, name: str, rank: int | None = None) -> Value:
         """A variable as a parameter of the graph, called after the layer."""
@@ -190,8 +204,7 @@ def compute_dtype(layer: Layer) -> DType:
     if mode is not None:
         _require_known_quantisation(layer, mode)
         policy = policy["config"].get("source_name") if isinstance(policy, dict) else str(policy).partition("_from_")[2]
-    inner = policy.get("config") if isinstance(policy, dict) else None
-    name = inner.get("name") if isinstance(inner, dict) else policy
+    name = policy_name(policy)
     if name is None:
         return DType.of("float32")
     found = _MIXED.get(str(name), str(name))
@@ -200,6 +213,12 @@ def compute_dtype(layer: Layer) -> DType:
             return DType.of("float32")
         raise UnsupportedError(f"the policy {found!r} is not supported", _UNQUANTISED)
     return DType.of(found)
+
+
+def policy_name(policy: Any) -> Any:
+    """The name of a policy: files of Keras 3 have an object with it, others the name itself."""
+    inner = policy.get("config") if isinstance(policy, dict) else None
+    return inner.get("name") if isinstance(inner, dict) else policy
 
 
 def _require_known_quantisation(layer: Layer, mode: str) -> None:
