@@ -207,3 +207,49 @@ def test_variables_of_another_type_need_autocast(files):
     configuration["config"]["layers"][0]["config"]["dtype"] = "float64"
     (gap,) = check(_h5(files, configuration), operators=OPERATORS).gaps
     assert gap.reason == "without autocast it computes in several types, float64 and that of its data"
+
+
+def _scaled(name="s"):
+    return {"class_name": "acme>Scaled", "name": name, "config": {"name": name, "factor": 2.0}}
+
+
+def _around(files, *layers, wrapper=None):
+    """A network with a layer `y` around others, as `wrapper` or as a Sequential."""
+    config = {"layer": layers[0]} if wrapper else {"layers": [files.given("g", 3), *layers]}
+    outer = files.layer(wrapper or "Sequential", "y", "x", **config)
+    return files.functional([files.given("x", 5, 3) if wrapper else files.given("x", 3), outer], ["y"])
+
+
+@pytest.mark.parametrize("name", ["y/offset:0", "y/s/offset"])
+@pytest.mark.parametrize("wrapper", ["TimeDistributed", None])
+def test_the_list_of_a_layer_around_a_users_is_the_users(files, wrapper, name):
+    data = files.written(_around(files, _scaled(), wrapper=wrapper), {"y": [(name, OFFSET)]})
+    x = np.arange(15, dtype=np.float32).reshape(1, 5, 3) if wrapper else X
+    graph, parameters = from_keras(data, shapes={"x": x.shape}, operators=OPERATORS)
+    assert list(parameters) == ["y/s/0"]
+    np.testing.assert_array_equal(interpret(graph, {"x": x})["y"], x * 2 + OFFSET)
+    (gap,) = check(data).gaps
+    assert (gap.node, gap.reason.split(",")[0]) == ("y/s", "it is a class of the user's")
+
+
+@pytest.mark.parametrize("others", [["acme>Scaled"], ["Dense"]])
+def test_a_list_for_a_users_layer_and_others_is_refused(files, others):
+    several = [files.layer("Dense", "d", units=3) if kind == "Dense" else _scaled("t") for kind in others]
+    arrays = [("a:0", np.ones((3, 3), np.float32)), ("b:0", OFFSET), ("c:0", OFFSET)]
+    data = files.written(_around(files, _scaled(), *several), {"y": arrays})
+    with pytest.raises(
+        FrontendError, match=r"layer 'y' has layers in it whose variables are not known \('acme>Scaled'"
+    ):
+        from_keras(data, operators=OPERATORS)
+
+
+def test_users_cells_are_refused_with_their_reason(files):
+    cell = {"class_name": "acme>MyCell", "config": {"name": "cell"}}
+    configuration = _around(files, cell, wrapper="RNN")
+    configuration["config"]["layers"][1]["config"] |= {"cell": cell}
+    for data in (
+        files.written(configuration, {"y": [("y/kernel:0", OFFSET)]}),
+        files.archived(configuration, {"layers/rnn/cell/vars/0": OFFSET}),
+    ):
+        (gap,) = check(data).gaps
+        assert gap.reason == "it runs a cell of the user's, or several with states"

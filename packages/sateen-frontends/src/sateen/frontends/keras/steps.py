@@ -181,7 +181,7 @@ class _Expansion:
         stack = layer.part("cell")
         cells = [part.layer for part in stack.parts]
         takes_states = len(sequence_and_states(arguments)[1]) > 0 or layer.config.get("return_state")
-        if takes_states or any(cell.kind not in _PLAIN_CELLS for cell in cells):
+        if takes_states or not cells or any(cell.kind not in _PLAIN_CELLS for cell in cells):
             return self._counted([Step(layer, name, arguments, outputs)])
         steps: list[Step] = []
         for index, cell in enumerate(cells):

@@ -52,7 +52,8 @@ def without_converter(layer: Layer, group: str = "") -> Iterator[tuple[Layer, st
 
 def is_unknown(layer: Layer) -> bool:
     """Whether a layer may have variables that are not known: it can't be compiled, or has tables of its own."""
-    can_be_compiled = layer.kind in CONVERTERS or layer.parts or layer.kind.endswith("Cell")
+    is_kerass_cell = layer.kind.endswith("Cell") and not layer.kind.startswith("?")
+    can_be_compiled = layer.kind in CONVERTERS or layer.kind == "InputLayer" or layer.parts or is_kerass_cell
     return layer.kind in _WITH_TABLES or not can_be_compiled
 
 

@@ -95,7 +95,8 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
     """Keras 1 and 2, and .h5 files of Keras 3: for each layer of the outermost network its arrays, those that training
     changes first (`save_weights_to_hdf5_group` of keras/src/legacy/saving/legacy_h5_format.py).
 
-    Layers are found by their names; if these are others, by their order, as `load_weights` does.
+    Layers are found by their names; if these are others, by their order, as `load_weights` does. A list for one layer
+    of a user's class, inside another, is that layer's.
     """
     backwards = (group.text("backend") or "") == "theano"
     stored = {name: group.group(name) for name in group.texts(LIST) or ()}
@@ -110,6 +111,7 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
         names_there = dict(zip(wanted, lists, strict=True))
     else:
         names_there = {name: name for name in wanted}
+    outer = {part.layer.name: part.layer for part in network.parts}
     found: dict[Layer, dict[str, Array]] = {}
     read: set[str] = set()
     for name, variables in wanted.items():
@@ -121,6 +123,8 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
             arrays = _joined(arrays, variables[0].layer)
         elif kind == "Highway":  # kernels come first, as in Keras 1.2; before, each had its bias behind it
             arrays = sorted(arrays, key=lambda data: -data.ndim)
+        if len(arrays) > len(variables) and _unknown(outer[name]):
+            raise _undivided(outer[name], group.what)
         if len(arrays) != len(variables):
             raise FrontendError(
                 f"{group.what}: layer {name!r} expects {len(variables)} arrays "
@@ -128,11 +132,30 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
             )
         for one, data in zip(variables, arrays, strict=True):
             found.setdefault(one.layer, {})[one.variable.name] = _in_todays_order(one, data, version, backwards)
-    for layer, _ in without_converter(network):
-        if paths := lists.get(layer.name):
-            found[layer] = {str(index): stored[layer.name].array(path) for index, path in enumerate(paths)}
-    require_all_read(group, read, [part.layer.name for part in network.parts if is_unknown(part.layer)])
+    theirs = {layer for layer, _ in without_converter(network)}
+    with_unknown = [part.layer for part in network.parts if _unknown(part.layer)]
+    for layer in with_unknown:
+        if layer.name not in wanted and (paths := lists.get(layer.name)):
+            first, *others = _unknown(layer)
+            if others:
+                raise _undivided(layer, group.what)
+            if first in theirs:
+                found[first] = {str(index): stored[layer.name].array(path) for index, path in enumerate(paths)}
+    require_all_read(group, read, [layer.name for layer in with_unknown])
     return found
+
+
+def _unknown(layer: Layer) -> list[Layer]:
+    """The layers, of this one and those inside it, that may have variables which are not known."""
+    return [*[layer] * is_unknown(layer), *(one for part in layer.parts for one in _unknown(part.layer))]
+
+
+def _undivided(layer: Layer, what: str) -> FrontendError:
+    unknown = _some(one.term for one in _unknown(layer))
+    return FrontendError(
+        f"{what}: layer {layer.name!r} has layers in it whose variables are not known ({unknown}), and the file does "
+        "not say which of its arrays are theirs; save the model as .keras"
+    )
 
 
 def _in_todays_order(one: Owned, data: Array, version: Version, backwards: bool) -> Array:
