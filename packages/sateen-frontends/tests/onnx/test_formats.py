@@ -27,6 +27,10 @@ def zipped(name: bytes) -> bytes:
 
 PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
 
+PICKLE = (
+    "a Python pickle; of PyTorch's models torch.export.save makes a program that sateen reads (docs/pytorch.md), of those "
+    "of scikit-learn, LightGBM and XGBoost their exporters make ONNX models"
+)
 SKLEARN = "a pickled estimator of scikit-learn; skl2onnx makes an ONNX model of it"
 XGBOOST = "a pickled model of XGBoost; onnxmltools makes an ONNX model of it"
 
@@ -36,13 +40,13 @@ XGBOOST = "a pickled model of XGBoost; onnxmltools makes an ONNX model of it"
     [
         (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
         (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
-        (b"\x80\x02}q\0.", f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (b"\x80\x02}q\0.", PICKLE),
         (b"\x80\x04\x95\xbf\0\0\0\0\0\0\0\x8c\x1bsklearn.linear_model", SKLEARN),
-        (pickle.dumps([1, 2], 0), f"a Python pickle, as PyTorch writes{PYTORCH}"),
-        (pickle.dumps({"w": 1.5}, 0), f"a Python pickle, as PyTorch writes{PYTORCH}"),
-        (pickle.dumps(OrderedDict(w=1.5), 0), f"a Python pickle, as PyTorch writes{PYTORCH}"),
-        (pickle.dumps(OrderedDict(w=1.5), 1), f"a Python pickle, as PyTorch writes{PYTORCH}"),
-        (pickle.dumps([1, 2], 1), f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (pickle.dumps([1, 2], 0), PICKLE),
+        (pickle.dumps({"w": 1.5}, 0), PICKLE),
+        (pickle.dumps(OrderedDict(w=1.5), 0), PICKLE),
+        (pickle.dumps(OrderedDict(w=1.5), 1), PICKLE),
+        (pickle.dumps([1, 2], 1), PICKLE),
         (b"ccopy_reg\n_reconstructor\np0\n(csklearn.svm._classes\nSVC\np1\n", SKLEARN),
         (zlib.compress(pickle.dumps("xgboost.sklearn")), XGBOOST),
         (b"x^2 + y\n", "text"),

@@ -159,3 +159,12 @@ def test_inputs_of_strings_are_reported_and_the_network_may_begin_behind_them() 
     assert [v.name for v in graph.inputs] == []
     found = runtime.load(build(graph, params=parameters)).run({})["y"].numpy()
     np.testing.assert_array_equal(found, -codes)
+
+
+@pytest.mark.parametrize("sizes", [{"shapes": {"x": (3, 3)}}, {"dims": {"x.0": 3}}, {"constants": {"x": 1}}])
+def test_sizes_of_inputs_of_strings_are_refused_with_what_reads_them(sizes: dict[str, Any]) -> None:
+    encoder = classic("LabelEncoder", ["x"], ["y"], keys_strings=["a"], values_int64s=[1])
+    model = onnx.ModelProto.FromString(model_of([encoder], TensorProto.INT64, TensorProto.STRING))
+    model.graph.input[0].type.tensor_type.shape.dim[0].Clear()
+    with pytest.raises(FrontendError, match="input 'x' holds strings for 'y'; a network computes with numbers: encode"):
+        frontends.from_onnx(model, **sizes)

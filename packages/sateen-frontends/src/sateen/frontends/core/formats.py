@@ -85,7 +85,7 @@ def format_of_head(head: bytes) -> str:
             return name
     if head.startswith(b"PK\x03\x04"):
         return _zipped(head)
-    if pickled := pickle_of_head(head, _PYTORCH):
+    if pickled := pickle_of_head(head):
         return pickled
     if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
         return "weights in safetensors, which have no network; give them with one: load('net.pt2', 'net.safetensors')"

@@ -19,14 +19,20 @@ _MAKERS = (
 """What is pickled, by a module that its beginning names; xgboost.sklearn is XGBoost's."""
 
 
-def pickle_of_head(head: bytes, remedy: str) -> str:
-    """The kind of a pickle with this beginning, '' if it is none. The `remedy` is that of a pickle that names no known
-    module."""
+_UNKNOWN = (
+    "a Python pickle; of PyTorch's models torch.export.save makes a program that sateen reads (docs/pytorch.md), of "
+    "those of scikit-learn, LightGBM and XGBoost their exporters make ONNX models"
+)
+"""A pickle that names no known module."""
+
+
+def pickle_of_head(head: bytes) -> str:
+    """The kind of a pickle with this beginning, '' if it is none."""
     if head.startswith(_ZLIB):
         head = _inflated(head)
     if not _BINARY.match(head) and not _TEXT.match(head):
         return ""
-    return next((kind for module, kind in _MAKERS if module in head), f"a Python pickle, as PyTorch writes{remedy}")
+    return next((kind for module, kind in _MAKERS if module in head), _UNKNOWN)
 
 
 def _inflated(head: bytes) -> bytes:

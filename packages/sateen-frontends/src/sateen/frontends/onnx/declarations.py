@@ -29,12 +29,17 @@ def declaration_of(value: onnx.ValueInfoProto) -> Declaration:
         raise FrontendError(f"{name!r}: expected a tensor, found {found}")
     tensor = value.type.tensor_type
     dtype = dtype_of(tensor.elem_type, repr(name))
+    return Declaration(name, dtype, shape_of(tensor, name))
+
+
+def shape_of(tensor: onnx.TypeProto.Tensor, name: str) -> tuple[Dim, ...] | None:
+    """The declared shape of a tensor, whatever its elements are; None if there is none."""
     if not tensor.HasField("shape"):
-        return Declaration(name, dtype, None)
+        return None
     rank = len(tensor.shape.dim)
     if rank > MOST_DIMENSIONS:
         raise FrontendError(f"{name!r}: expected at most {MOST_DIMENSIONS} dimensions, found {rank}")
-    return Declaration(name, dtype, tuple(_dimension(dim, name, axis) for axis, dim in enumerate(tensor.shape.dim)))
+    return tuple(_dimension(dim, name, axis) for axis, dim in enumerate(tensor.shape.dim))
 
 
 def _dimension(dim: onnx.TensorShapeProto.Dimension, name: str, axis: int) -> Dim:

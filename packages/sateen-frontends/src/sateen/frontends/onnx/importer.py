@@ -20,6 +20,7 @@ from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.node import MOST_NAMED
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
 from sateen.frontends.core.report import Report, UnsupportedError, in_model
@@ -27,7 +28,7 @@ from sateen.frontends.onnx import ml
 from sateen.frontends.onnx.control_flow import CONTROL_FLOW, GraphReader
 from sateen.frontends.onnx.converters import CONVERTERS
 from sateen.frontends.onnx.custom import operator_named, schema_of_operator
-from sateen.frontends.onnx.declarations import declaration_of
+from sateen.frontends.onnx.declarations import declaration_of, shape_of
 from sateen.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
 from sateen.frontends.onnx.loading import OnnxFile, text
 from sateen.frontends.onnx.microsoft import DESCRIPTIONS, DOMAIN, Description, contrib_function
@@ -46,7 +47,9 @@ from sateen.frontends.onnx.structure import (
 )
 from sateen.frontends.onnx.tensors import tensor_bytes, to_array
 from sateen.graph_ir.ir import Array, Graph, OpSet
+from sateen.runtime.display import shortened
 from sateen.runtime.errors import FrontendError
+from sateen.topi.dimensions import symbols_of
 from sateen.topi.operators import Operator
 
 _ENCODED = "a network computes with numbers: encode them outside of it, and begin behind its encoders (inputs=, --from)"
@@ -84,8 +87,24 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         self.part = part_of(nodes, list(inputs), outputs, reads, lambda node: node.output, bindings)
         self.of_strings = [name for name in self.part.inputs if is_strings(inputs[name])]
         declarations = [declaration_of(inputs[name]) for name in self.part.inputs if name not in self.of_strings]
+        self._require_numbers([inputs[name] for name in self.of_strings], declarations, bindings)
         graph = self.graph.name or "graph"
         super().__init__(file.name, graph, declarations, names, self.part.outputs, bindings, file.limits)
+
+    def _require_numbers(
+        self, texts: Sequence[onnx.ValueInfoProto], declarations: Sequence[Declaration], bindings: Bindings
+    ) -> None:
+        """Raises FrontendError if the user gives a size to an input of strings; a size does not make it one of
+        numbers."""
+        of_numbers = {symbol for given in declarations if given.type is not None for symbol in given.type.symbols}
+        for value in texts:
+            dims = set(symbols_of(*(shape_of(value.type.tensor_type, value.name) or ())))
+            sized = value.name in bindings.shapes or value.name in bindings.constants
+            if sized or not (dims - of_numbers).isdisjoint(bindings.dims):
+                readers = [repr(shortened(_name_of(node))) for node in self.part.nodes if value.name in node.input]
+                more = " and others" if len(readers) > MOST_NAMED else ""
+                read_by = f" for {' and '.join(readers[:MOST_NAMED])}{more}" if readers else ""
+                raise FrontendError(f"input {value.name!r} holds strings{read_by}; {_ENCODED}")
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
@@ -134,10 +153,9 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         return declaration_of(value)
 
     def heading_of(self, node: onnx.NodeProto, place: Place) -> Heading:
-        name = text(node.name, "a node") or next((name for name in node.output if name), "")
         domain = plain_domain(node.domain)
         opset = place.opsets.get(domain, 0)
-        return Heading(name, node.op_type, tuple(node.input), tuple(node.output), domain, opset)
+        return Heading(_name_of(node), node.op_type, tuple(node.input), tuple(node.output), domain, opset)
 
     def conversion_of(self, node: onnx.NodeProto, heading: Heading) -> Conversion:
         domain = heading.domain
@@ -229,6 +247,10 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         self.read(nodes_in_order(instantiated(function, attributes), inner.prefix), scope, inner)
         outputs = zip(function.output, names, strict=False)
         return [present(scope, name) if wanted else UNKNOWN for name, wanted in outputs]
+
+
+def _name_of(node: onnx.NodeProto) -> str:
+    return text(node.name, "a node") or next((name for name in node.output if name), "")
 
 
 def _schema_of(heading: Heading) -> OpSchema:
