@@ -292,6 +292,14 @@ def test_manifests_without_a_model_are_refused(package, manifest, message):
         from_coreml(folder)
 
 
+@pytest.mark.parametrize("inner", ["Data", "Data/com.apple.CoreML"])
+def test_a_folder_within_a_package_leads_to_the_package(package, inner):
+    folder = package(_WEIGHTS)
+    found = f"found a folder within a CoreML package; give the package, {folder}"
+    with pytest.raises(FrontendError, match=re.escape(found)):
+        load(folder / inner)
+
+
 def test_a_folder_whose_manifest_is_no_json_is_no_package(package):
     folder = package(_WEIGHTS)
     (folder / "Manifest.json").write_text("[" * 100_000)

@@ -70,7 +70,8 @@ def test_parameters_that_are_joined_are_weights(symbol_of, tmp_path):
         ("RNN", "rnn", (0, 4, 1), {"state_size": "2", "num_layers": "1", "mode": "rnn_tanh"}),
     ]
     (tmp_path / "net-symbol.json").write_bytes(symbol_of(nodes, [(5, 0)]))
-    with pytest.raises(FrontendError, match=r"expected arrays of MXNet \(.params\) beside it"):
+    tried = r"found no net-0000.params \(or any other 4 digits\) or net.params"
+    with pytest.raises(FrontendError, match=rf"expected arrays of MXNet \(.params\) beside it, {tried}"):
         frontends.load(tmp_path / "net-symbol.json")
 
 

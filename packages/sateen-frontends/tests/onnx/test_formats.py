@@ -28,8 +28,8 @@ def zipped(name: bytes) -> bytes:
 PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
 
 PICKLE = (
-    "a Python pickle; of PyTorch's models torch.export.save makes a program that sateen reads (docs/pytorch.md), of those "
-    "of scikit-learn, LightGBM and XGBoost their exporters make ONNX models"
+    "a Python pickle; of PyTorch's models torch.export.save makes a program that sateen reads (docs/pytorch.md), of "
+    "those of scikit-learn, LightGBM and XGBoost their exporters make ONNX models"
 )
 SKLEARN = "a pickled estimator of scikit-learn; skl2onnx makes an ONNX model of it"
 XGBOOST = "a pickled model of XGBoost; onnxmltools makes an ONNX model of it"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sateen.frontends import from_tensorflow, load
+from sateen.frontends import check, from_tensorflow, load
 from sateen.frontends.core.source import LIMITS
 from sateen.frontends.tensorflow import checkpoint, sorted_table
 from sateen.frontends.tensorflow.checkpoint import checkpoint_in
@@ -144,6 +144,19 @@ def test_a_saved_model_without_its_variables_is_refused(make, saved):
     folder = saved(variable_graph(make))
     with pytest.raises(FrontendError, match="its data is in a checkpoint, and none was found"):
         load((folder / "saved_model.pb").read_bytes())
+
+
+def test_missing_variables_are_the_only_gaps(make):
+    """What reads them is checked with the shapes that they have."""
+    noted = make.pb.AttrValue(list=make.pb.AttrValue.ListValue(shape=[make.shape(())]))
+    graph = make.graph(
+        make.placeholder("x", 1, 2),
+        make.node("w", "VarHandleOp", shared_name="w", dtype=FLOAT, shape=(2, 3), _output_shapes=noted),
+        make.node("read", "ReadVariableOp", "w", dtype=FLOAT),
+        make.node("probs", "MatMul", "x", "read", T=FLOAT),
+    )
+    report = check(graph.SerializeToString())
+    assert ([gap.node for gap in report.gaps], report.unchecked) == (["w"], 0)
 
 
 def test_variables_are_read_in_the_folder_of_the_model_alone(make, saved, tmp_path):

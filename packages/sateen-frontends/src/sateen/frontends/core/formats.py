@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sateen.frontends.core.pickles import pickle_of_head
 from sateen.runtime import ARTIFACT_MAGIC
+from sateen.runtime.errors import printable
 
 HEAD_BYTES = 512
 """The number of bytes from which `format_of_head` recognises a file."""
@@ -51,6 +52,8 @@ _ZIPPED = (
     (".onnx", "a zip archive with an ONNX model; unpack it"),
 )
 """The kinds of zip archives, by the end of the name of their first file."""
+_MANIFEST, _ROOT, _MOST_MANIFEST = "Manifest.json", b'"rootModelIdentifier"', 1 << 20
+"""The list of files of a CoreML package, what it names, and the most bytes of it that are looked at."""
 _SHARD = re.compile(r"(.+)\.data-\d{5}-of-\d{5}")
 """The name of a file with the data of a TensorFlow checkpoint, which is nothing but numbers."""
 _FOLDERS = {
@@ -63,7 +66,21 @@ _FOLDERS = {
 
 def format_of_folder(path: Path) -> str:
     """The kind of a folder."""
+    within = next((around for around in list(path.parents)[:2] if _is_manifest(around / _MANIFEST)), None)
+    if within is not None:
+        return f"a folder within a CoreML package; give the package, {printable(str(within))}"
     return next((kind for name, kind in _FOLDERS.items() if (path / name).exists()), "a folder")
+
+
+def _is_manifest(path: Path) -> bool:
+    """Whether a file is the list of files of a CoreML package."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return _ROOT in file.read(_MOST_MANIFEST)
+    except OSError:
+        return False
 
 
 def format_of_file(path: Path, data: bytes) -> str:
@@ -71,7 +88,7 @@ def format_of_file(path: Path, data: bytes) -> str:
     shard = _SHARD.fullmatch(path.name)
     if shard is not None and path.with_name(f"{shard.group(1)}.index").is_file():
         return _VARIABLES if shard.group(1) == "variables" else f"the data of a TensorFlow checkpoint; {_CHECKPOINT}"
-    if path.name == "Manifest.json" and b'"rootModelIdentifier"' in data:
+    if path.name == _MANIFEST and _ROOT in data:
         return "the list of files of a CoreML package (.mlpackage); give the folder around it"
     return format_of(data)
 

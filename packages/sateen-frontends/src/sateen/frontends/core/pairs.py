@@ -17,6 +17,7 @@ from sateen.frontends.core.source import Limits, Source, read_source
 from sateen.runtime.errors import FrontendError, printable
 
 _REMEDY = "give it as weights=, or --weights FILE"
+_DIGIT = "[0-9]"
 MOST_NAMED = 5
 """The most files that a message names."""
 
@@ -128,7 +129,13 @@ def found_beside(source: Source, other: Half, limits: Limits) -> Source | None:
 
 
 def _tried(path: Path, other: Half) -> str:
-    return " or ".join(dict.fromkeys(other.names(escape(path.name))))
+    return " or ".join(dict.fromkeys(map(_shown, other.names(escape(path.name)))))
+
+
+def _shown(pattern: str) -> str:
+    """A pattern for people, who may not know those of shells."""
+    digits = pattern.count(_DIGIT)
+    return f"{pattern.replace(_DIGIT, '0')} (or any other {digits} digits)" if digits else pattern
 
 
 def _matches(path: Path, pattern: str) -> Iterator[Path]:

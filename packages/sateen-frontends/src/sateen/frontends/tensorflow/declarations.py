@@ -10,6 +10,7 @@ from sateen.frontends.tensorflow.attributes import attributes_of
 from sateen.frontends.tensorflow.operation import Operation
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import AttrValue, DataType, GraphDef, TensorShapeProto
 from sateen.frontends.tensorflow.tensors import dtype_of, shape_of
+from sateen.frontends.tensorflow.variables import VARIABLES
 from sateen.graph_ir.ir import Dim, Symbol
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError, printable
@@ -82,7 +83,10 @@ def _sound(name: str, index: int, attributes: Mapping[str, Any]) -> Declaration:
 
 
 def _output_shape(operation: Operation, index: int) -> tuple[int, ...] | None:
-    """The shape that the exporter noted for an output, if it did; None: unknown."""
+    """The shape that the exporter noted for an output, if it did, or that of a variable; None: unknown."""
+    if operation.type in VARIABLES:  # what is noted for a handle is that it is a scalar
+        given = operation.attributes.get("shape")
+        return None if given is None else shape_of(given.shape)
     noted = operation.attributes.get("_output_shapes")
     shapes = [] if noted is None else list(noted.list.shape)
     return shape_of(shapes[index]) if index < len(shapes) else None

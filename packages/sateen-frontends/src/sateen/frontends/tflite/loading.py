@@ -46,7 +46,7 @@ def load_tflite(source: Source, limits: Limits) -> TfliteFile:
     try:
         return TfliteFile(_name(source), _Loading(source.data, limits).networks(), limits)
     except FrontendError as error:
-        error.add_note(f"in the TensorFlow Lite model {source.place}")
+        error.args = (f"{source.place}: {error}",)  # the notes stay
         raise
 
 
