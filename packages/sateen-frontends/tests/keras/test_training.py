@@ -59,6 +59,11 @@ def test_archives_of_keras_3_say_it_among_the_arguments(files):
     assert gap.reason == REASON
 
 
+def test_keras_3_writes_it_for_layers_of_pictures_by_itself(files):
+    configuration = _net(files, "RandomFlip", True, mode="horizontal")
+    assert frontends.check(files.archived(configuration, {})).is_supported
+
+
 def test_a_network_passes_it_on_to_its_layers(files):
     layers = [files.layer("Flatten", "flat"), files.layer("Dropout", "drop", rate=0.5)]
     for inner, expected in ((layers, ["y/drop"]), (layers[:1], [])):

@@ -120,7 +120,7 @@ class KerasImporter(Importer[Step]):
         return Heading(node.name, node.layer.term, tuple(_read_or_absent(node)), tuple(_gives(node)), domain)
 
     def conversion_of(self, node: Step, heading: Heading) -> Conversion:
-        require_inference(node.layer, node.arguments)
+        require_inference(node.layer, node.arguments, self.file.version)
         kind = _kind_of(node)
         if kind in CONVERTERS:
             return partial(self._convert, node, CONVERTERS[kind])
