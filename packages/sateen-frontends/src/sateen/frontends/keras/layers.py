@@ -97,8 +97,8 @@ class Layer:
     """A layer and its configuration, in today's terms.
 
     `kind` is its class: of keras.layers by its name, of keras.ops as `ops.Add`, a function of TensorFlow that Keras 2
-    took as a layer as `tf.math.add`, anything else as `?Name`, or `?Package>Name` if it is
-    registered. `term` is the class as the file says it. A network within a network has both `network` and `parts`.
+    took as a layer as `tf.math.add`, anything else as `?Name`, or `?Package>Name` if it is registered. `term` is the
+    class as the file says it. A network within a network has both `network` and `parts`.
     """
 
     kind: str

@@ -10,8 +10,9 @@ from sateen.frontends.keras.converters.attention import ATTENTION
 from sateen.frontends.keras.converters.convolution import CONVOLUTION
 from sateen.frontends.keras.converters.convolution_in_time import CONVOLUTION_IN_TIME
 from sateen.frontends.keras.converters.dense import DENSE
-from sateen.frontends.keras.converters.element_wise import ELEMENTWISE
+from sateen.frontends.keras.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.keras.converters.functions import FUNCTIONS_OF_TENSORFLOW
+from sateen.frontends.keras.converters.gather import GATHER
 from sateen.frontends.keras.converters.merging import MERGING
 from sateen.frontends.keras.converters.multi_head_attention import MULTI_HEAD_ATTENTION
 from sateen.frontends.keras.converters.normalization import NORMALIZATION
@@ -19,10 +20,10 @@ from sateen.frontends.keras.converters.of_keras_1 import OF_KERAS_1
 from sateen.frontends.keras.converters.pooling import POOLING, POOLING_FUNCTIONS
 from sateen.frontends.keras.converters.preprocessing import PREPROCESSING
 from sateen.frontends.keras.converters.products import PRODUCTS
-from sateen.frontends.keras.converters.rearrangement import REARRANGEMENT
 from sateen.frontends.keras.converters.recurrent import RECURRENT
 from sateen.frontends.keras.converters.reductions import REDUCTIONS
 from sateen.frontends.keras.converters.reshaping import RESHAPING
+from sateen.frontends.keras.converters.shape import SHAPE
 from sateen.frontends.keras.converters.structure import STRUCTURE
 from sateen.frontends.keras.node import KerasNode
 
@@ -32,8 +33,9 @@ CONVERTERS: Mapping[str, Converter[KerasNode]] = {
     **CONVOLUTION,
     **CONVOLUTION_IN_TIME,
     **DENSE,
-    **ELEMENTWISE,
+    **ELEMENT_WISE,
     **FUNCTIONS_OF_TENSORFLOW,
+    **GATHER,
     **MERGING,
     **MULTI_HEAD_ATTENTION,
     **NORMALIZATION,
@@ -42,9 +44,9 @@ CONVERTERS: Mapping[str, Converter[KerasNode]] = {
     **POOLING_FUNCTIONS,
     **PREPROCESSING,
     **PRODUCTS,
-    **REARRANGEMENT,
     **RECURRENT,
     **REDUCTIONS,
     **RESHAPING,
+    **SHAPE,
     **STRUCTURE,
 }

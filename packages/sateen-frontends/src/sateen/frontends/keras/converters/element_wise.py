@@ -196,7 +196,7 @@ def _one_hot(node: KerasNode) -> Operand:
     return node.result(ops.OneHot(integer(node.setting("num_classes", None), "num_classes"), axis), indices, values)
 
 
-ELEMENTWISE: Mapping[str, Converter[KerasNode]] = {
+ELEMENT_WISE: Mapping[str, Converter[KerasNode]] = {
     "ops.Absolute": plain(ops.Abs()),
     "ops.Add": binary(ops.Add()),
     "ops.Arccos": unary(ops.Acos()),

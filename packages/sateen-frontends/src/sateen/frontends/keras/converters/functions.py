@@ -14,8 +14,8 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.keras.converters.activations import FUNCTIONS
 from sateen.frontends.keras.converters.element_wise import binary, cast_to, plain, unary
-from sateen.frontends.keras.converters.indexing import indexed
 from sateen.frontends.keras.converters.operands import axes_of, integers, tensors
+from sateen.frontends.keras.converters.slices import indexed
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value

@@ -1,4 +1,4 @@
-"""Indexing as in Python: slices, integers, new axes and an ellipsis."""
+"""Slices as Python writes them: ranges, integers, new axes and an ellipsis."""
 
 from __future__ import annotations
 

@@ -12,12 +12,11 @@ from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.core.slices import turned
-from sateen.frontends.keras.converters.indexing import indexed
-from sateen.frontends.keras.converters.operands import INT32, axes_of, integer, integers, tensor, tensors
+from sateen.frontends.keras.converters.operands import axes_of, integer, integers, tensors
 from sateen.frontends.keras.converters.reshaping import resize
+from sateen.frontends.keras.converters.slices import indexed
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import Concat, Reshape, Split, Transpose
 from sateen.runtime.errors import FrontendError
 
@@ -119,16 +118,6 @@ def _repeat(node: KerasNode) -> Operand:
     return node.result(Reshape((*shape[:axis], shape[axis] * count, *shape[axis + 1 :])), spread)
 
 
-def _take(node: KerasNode) -> Operand:
-    data, axis = node.argument(0, "x"), node.setting("axis", None)
-    indices = node.argument(1, "indices")
-    if type(axis) is not int or not isinstance(data, Value):
-        raise UnsupportedError("taking from flattened data is not supported", "give an axis")
-    if not isinstance(indices, Value):
-        indices = tensor(node, integers(indices, "indices"), INT32)
-    return node.result(ops.Gather(normal_axis(axis, data.type.rank)), data, indices)
-
-
 def _flip(node: KerasNode) -> Operand:
     data = node.raw(0)
     *before, last = axes_of(node.setting("axis", None), data.type.rank)
@@ -207,18 +196,6 @@ def _unstack(node: KerasNode) -> tuple[Operand, ...]:
     return tuple(node.result(Reshape(shape), part, output=i) for i, part in enumerate(parts))
 
 
-def _take_along(node: KerasNode) -> Operand:
-    data, indices, axis = node.argument(0, "x"), node.argument(1, "indices"), node.setting("axis", None)
-    if type(axis) is not int or not isinstance(data, Value) or not isinstance(indices, Value):
-        raise UnsupportedError("taking from flattened data, or by known indices, is not supported", "give an axis")
-    rank = data.type.rank
-    known = normal_axis(axis, rank)
-    kept = [(a, b) for i, (a, b) in enumerate(zip(data.type.shape, indices.type.shape, strict=True)) if i != known]
-    if any(a != b for a, b in kept):
-        raise UnsupportedError("indices that broadcast are not supported", "broadcast them before")
-    return node.result(ops.GatherElements(known), data, indices)
-
-
 def _triangle(upper: bool) -> Converter[KerasNode]:
     return lambda node: node.result(ops.Trilu(upper, integer(node.setting("k", 0), "k")), node.raw(0))
 
@@ -231,7 +208,7 @@ def _reversed_axis(axis: int) -> Converter[KerasNode]:
     return convert
 
 
-REARRANGEMENT: Mapping[str, Converter[KerasNode]] = {
+SHAPE: Mapping[str, Converter[KerasNode]] = {
     "ops.BroadcastTo": _broadcast_to,
     "ops.Concatenate": _concatenate,
     "ops.ExpandDims": _expand_dims,
@@ -252,8 +229,6 @@ REARRANGEMENT: Mapping[str, Converter[KerasNode]] = {
     "ops.Squeeze": _squeeze,
     "ops.Stack": _stack,
     "ops.Swapaxes": _swap_axes,
-    "ops.Take": _take,
-    "ops.TakeAlongAxis": _take_along,
     "ops.Tile": _tile,
     "ops.Transpose": _transpose,
     "ops.Tril": _triangle(upper=False),
