@@ -49,6 +49,21 @@ def test_what_is_no_place_to_cut_is_refused(plain, where, message):
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("twic", "did you mean twice?"),
+        ("dense_2", "did you mean network/dense_1/BiasAdd;network/add?"),
+    ],
+)
+def test_the_closest_values_are_named(plain, name, meant):
+    first, last = (f"network/dense_1/{part};network/add" for part in ("MatMul", "BiasAdd"))
+    lines = f"{LINES}node a relu y -> {first}\nnode b relu {first} -> {last}\n"
+    with pytest.raises(FrontendError) as error:
+        load(plain(lines), outputs=[name])
+    assert str(error.value).endswith(meant)
+
+
+@pytest.mark.parametrize(
     ("where", "name", "message"),
     [
         ({"inputs": ["pair"]}, "sound", "the part that is read, whose inputs are 'x', 'pair'; leave its shape out, or"),

@@ -232,6 +232,13 @@ def test_weights_come_from_the_packages_file(package):
     assert parameters["w"].tolist() == [1, 2, 3]
 
 
+def test_constants_without_their_file_are_told_in_one_line(package):
+    folder = package(_WEIGHTS)
+    (folder / "Data/com.apple.CoreML/weights/weight.bin").unlink()
+    missing = "the constant: can't open 'weights/weight.bin' in the model's folder: No such file or directory"
+    assert [(gap.node, gap.reason) for gap in check(folder).gaps] == [("w", missing)]
+
+
 def test_a_model_within_a_package_finds_its_weights(package):
     _, parameters = load(package(_WEIGHTS) / "Data/com.apple.CoreML/model.mlmodel")
     assert parameters["w"].tolist() == [1, 2, 3]

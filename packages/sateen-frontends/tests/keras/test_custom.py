@@ -62,6 +62,12 @@ def test_a_registered_class_is_the_operator_of_its_package_and_name(files):
         np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], X * 2.5 + OFFSET)
 
 
+def test_a_gap_is_called_as_the_class_is_registered(files):
+    archive = files.archived(_net(files, "Scaled", "acme>Scaled"), {"layers/scaled/vars/0": OFFSET})
+    for data in (_h5(files, _net(files, "acme>Scaled")), archive):
+        assert [gap.operator for gap in check(data).gaps] == ["acme>Scaled"]
+
+
 def test_a_class_without_a_package_is_the_operator_of_the_formats(files):
     @dataclass(frozen=True, slots=True)
     class Plain(Operator):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import islice
 from math import prod
 
@@ -15,6 +17,9 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.tensor_ir.ir import int_range
 
+_SEPARATORS = re.compile("[/;.:]")
+_CLOSE = 0.8
+"""How close a part of a name has to be, as `difflib` measures."""
 MOST_LISTED = 16
 """The most names of a model that an error lists."""
 MOST_ARGUMENTS = 250
@@ -154,7 +159,15 @@ def require_known(given: Iterable[str], known: Collection[str], what: str, kind:
         listed = ", ".join(repr(shortened(name)) for name in islice(known, MOST_LISTED))
         more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
         there = f"the model's {kind} are {listed}{more}" if known else f"the model has no {kind}"
-        raise FrontendError(f"{what} names {unknown[0]!r}; {there}{did_you_mean(unknown[0], known)}")
+        raise FrontendError(f"{what} names {unknown[0]!r}; {there}{_closest(unknown[0], known)}")
+
+
+def _closest(found: str, known: Collection[str]) -> str:
+    """The end of the message: the closest names. If there are none, the last of those with a close part between / ; .
+    and :, since names may be long paths, of which users know a layer."""
+    last = {part: name for name in known for part in _SEPARATORS.split(name)}
+    parts = get_close_matches(found, last, n=1, cutoff=_CLOSE)
+    return did_you_mean(found, known) or "".join(f"; did you mean {shortened(last[part])}?" for part in parts)
 
 
 def constant_input(name: str, given: Array | float, type_: TensorType) -> Array:

@@ -116,8 +116,10 @@ class KerasImporter(Importer[Step]):
         return self.finish({})
 
     def heading_of(self, node: Step, place: Place) -> Heading:
-        domain = "keras.ops" if node.layer.kind.startswith("ops.") else ""
-        return Heading(node.name, node.layer.term, tuple(_read_or_absent(node)), tuple(_gives(node)), domain)
+        kind = node.layer.kind
+        domain = "keras.ops" if kind.startswith("ops.") else ""
+        term = kind.removeprefix("?") if kind.startswith("?") else node.layer.term  # a user's, as it is registered
+        return Heading(node.name, term, tuple(_read_or_absent(node)), tuple(_gives(node)), domain)
 
     def conversion_of(self, node: Step, heading: Heading) -> Conversion:
         require_inference(node.layer, node.arguments, self.file.version)

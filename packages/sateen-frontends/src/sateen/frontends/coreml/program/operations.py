@@ -241,7 +241,7 @@ class _Reading:
         return ()
 
     def _data(self, name: str, value: Message) -> Step:
-        read = partial(array_of, value, self.storage, f"constant {name!r}")
+        read = partial(array_of, value, self.storage, "the constant")  # the node's name tells which
         return Step(name, "const", (), (name,), lambda: lambda call: [read()])
 
     def _fresh(self, name: str) -> str:
