@@ -1,6 +1,6 @@
 """Runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
 
-from sateen.runtime.artifact import ARTIFACT_MAGIC, Artifact
+from sateen.runtime.artifact import ARTIFACT_MAGIC, Artifact, CodeForm
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
 from sateen.runtime.device_functions import DeviceFunctions, DevicePlace, KernelLaunch
@@ -60,6 +60,7 @@ __all__ = [
     "ArgumentError",
     "Artifact",
     "ArtifactError",
+    "CodeForm",
     "CodegenError",
     "CompiledFunction",
     "ConnectedSession",

@@ -114,7 +114,7 @@ class Artifact:
     def signature(self) -> Signature:
         """The signature of the library's function: inputs, outputs, a clock if steps are timed, parameters,
         workspace."""
-        alignment = block_alignment(Target.parse(self.target))
+        alignment = Target.parse(self.target).block_alignment
         clock = [_block("clock", "int64", len(self.steps) + 1, 8, True)] if self.steps else []
         parameters = _block("parameters", "uint8", max(len(self.parameters), 64), alignment, False)
         workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), alignment, True)
@@ -301,11 +301,6 @@ def _leaves(data: bytes | memoryview | Content) -> Iterator[tuple[memoryview, st
 def leaf_digests(data: bytes | memoryview) -> list[str]:
     """SHA-256 of each leaf of 4 MiB, in parallel."""
     return [digest for _, digest in _leaves(data)]
-
-
-def block_alignment(target: Target) -> int:
-    """The alignment of parameters and workspace in bytes; C99 can't ask for more than its own types need."""
-    return 8 if target.kind == "c" else 64
 
 
 def _block(name: str, dtype: str, size: int, alignment: int, is_output: bool) -> Parameter:

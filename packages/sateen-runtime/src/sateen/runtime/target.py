@@ -147,6 +147,12 @@ class Target:
         return _KINDS[self.kind].device
 
     @property
+    def block_alignment(self) -> int:
+        """The alignment of a network's parameters and workspace in bytes; C99 can't ask for more than its own types
+        need."""
+        return 8 if self.kind == "c" else 64
+
+    @property
     def architecture(self) -> str:
         """The architecture that the triple names, such as 'x86_64', 'aarch64' or 'arm'; empty without a triple."""
         return architecture_of(self.triple)

@@ -16,8 +16,7 @@ from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.memory_limits import MemoryLimits, flash_text, memory_options, memory_text
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.reading import sources_of
-from sateen.runtime import Target
-from sateen.runtime.artifact import CodeForm
+from sateen.runtime import CodeForm, Target
 from sateen.runtime.display import size
 
 MOST_FEATURES = 3

@@ -29,8 +29,7 @@ from sateen.graph_ir.compile import steps_of
 from sateen.graph_ir.drawing import draw
 from sateen.graph_ir.ops import Fused
 from sateen.graph_ir.passes import separations
-from sateen.runtime import ArgumentError, Artifact, Step, Target
-from sateen.runtime.artifact import CodeForm
+from sateen.runtime import ArgumentError, Artifact, CodeForm, Step, Target
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions

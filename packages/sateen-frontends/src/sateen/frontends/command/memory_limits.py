@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from sateen.runtime import Artifact, TargetError
-from sateen.runtime.artifact import CodeForm
+from sateen.runtime import Artifact, CodeForm, TargetError
 from sateen.runtime.display import size
 from sateen.runtime.static_archive import Footprint
 
