@@ -8,34 +8,20 @@ import pytest
 from sateen.frontends import check, from_caffe
 from sateen.graph_ir import OPS, interpret
 from sateen.runtime.errors import FrontendError
-from sateen.tensor_ir import te
-from sateen.topi import Computation, Operator, compute
+from sateen.topi import Operator
 
-
-@dataclass(frozen=True, slots=True)
-class Scaled(Operator):
-    """x · factor + offset, the offset along the last axis; limited if asked."""
-
-    name = "caffe.Scaled"
-    factor: float
-    limited: bool = False
-    sizes: tuple[int, ...] = ()
-    word: str = ""
-
-    def infer(self, x, offset):
-        return (x,)
-
-    def compute(self, x, offset, *, outputs):
-        def element(*index):
-            value = x(*index) * self.factor + offset(index[-1])
-            return te.minimum(value, 1.0) if self.limited else value
-
-        return Computation((compute(x.shape, element, "scaled"),))
-
-
-OPERATORS = OPS.with_ops(Scaled)
 X = np.array([[-1, 2, 3]], np.float32)
 OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def scaled(users_operator):
+    return users_operator("caffe.Scaled")
+
+
+@pytest.fixture
+def operators(scaled):
+    return OPS.with_ops(scaled)
 
 
 def _net(layer):
@@ -43,15 +29,19 @@ def _net(layer):
 
 
 @pytest.mark.parametrize(
-    ("layer", "expected"),
+    ("layer", "attributes"),
     [
-        ('type: "Scaled" scaled_param { factor: 2 }', Scaled(2.0)),
-        ('type: "Scaled" scaled_param { factor: 2.5 limited: true sizes: 3 word: "a" }', Scaled(2.5, True, (3,), "a")),
-        ('type: "Scaled" scaled_param { factor: 1 sizes: 3 sizes: 4 }', Scaled(1.0, sizes=(3, 4))),
+        ('type: "Scaled" scaled_param { factor: 2 }', {"factor": 2.0}),
+        (
+            'type: "Scaled" scaled_param { factor: 2.5 limited: true sizes: 3 word: "a" }',
+            {"factor": 2.5, "limited": True, "sizes": (3,), "word": "a"},
+        ),
+        ('type: "Scaled" scaled_param { factor: 1 sizes: 3 sizes: 4 }', {"factor": 1.0, "sizes": (3, 4)}),
     ],
 )
-def test_parameters_go_to_the_fields_of_their_names(weights, layer, expected):
-    graph, parameters = from_caffe(_net(layer), weights(l=[OFFSET]), operators=OPERATORS)
+def test_parameters_go_to_the_fields_of_their_names(weights, layer, attributes, scaled, operators):
+    expected = scaled(**attributes)
+    graph, parameters = from_caffe(_net(layer), weights(l=[OFFSET]), operators=operators)
     assert [node.op for node in graph.nodes] == [expected]
     assert list(parameters) == ["l.0"]
     value = X * expected.factor + OFFSET
@@ -84,15 +74,15 @@ def test_a_layer_in_python_is_the_operator_of_its_class(weights):
         ('type: "Scaled" p { factor { a: 1 } }', "parameter 'factor' is a message, not numbers or text"),
     ],
 )
-def test_layers_that_do_not_fit_are_gaps(weights, layer, reason):
-    report = check(_net(layer), weights(l=[OFFSET]), operators=OPERATORS)
+def test_layers_that_do_not_fit_are_gaps(weights, layer, reason, operators):
+    report = check(_net(layer), weights(l=[OFFSET]), operators=operators)
     assert len(report.gaps) == 1
     assert report.gaps[0].reason.startswith(reason)
 
 
-def test_a_layer_without_its_weights_is_refused(weights):
+def test_a_layer_without_its_weights_is_refused(weights, operators):
     with pytest.raises(FrontendError, match=r"caffe.Scaled: takes inputs x, offset; found 1 of them"):
-        from_caffe(_net('type: "Scaled" p { factor: 1 }'), weights(), operators=OPERATORS)
+        from_caffe(_net('type: "Scaled" p { factor: 1 }'), weights(), operators=operators)
 
 
 @pytest.mark.parametrize("layer", ['type: "Scaled"', "type: 'Python' python_param { module: 'a' layer: 'Scaled' }"])

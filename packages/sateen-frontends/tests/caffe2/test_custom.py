@@ -1,7 +1,5 @@
 """Operators that users bring: arguments are attributes."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -9,34 +7,19 @@ from sateen.frontends import check, from_caffe2
 from sateen.frontends.caffe2.schemas.net_pb2 import Net
 from sateen.graph_ir import OPS, interpret
 from sateen.runtime.errors import FrontendError
-from sateen.tensor_ir import te
-from sateen.topi import Computation, Operator, compute
 
-
-@dataclass(frozen=True, slots=True)
-class Scaled(Operator):
-    """x · factor + offset, the offset along the last axis; limited if asked."""
-
-    name = "caffe2.Scaled"
-    factor: float
-    limited: bool = False
-    sizes: tuple[int, ...] = ()
-    word: str = ""
-
-    def infer(self, x, offset):
-        return (x,)
-
-    def compute(self, x, offset, *, outputs):
-        def element(*index):
-            value = x(*index) * self.factor + offset(index[-1])
-            return te.minimum(value, 1.0) if self.limited else value
-
-        return Computation((compute(x.shape, element, "scaled"),))
-
-
-OPERATORS = OPS.with_ops(Scaled)
 X = np.array([[-1, 2, 3]], np.float32)
 OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def scaled(users_operator):
+    return users_operator("caffe2.Scaled")
+
+
+@pytest.fixture
+def operators(scaled):
+    return OPS.with_ops(scaled)
 
 
 @pytest.fixture
@@ -50,10 +33,10 @@ def model(init, operator):
     return made
 
 
-def test_arguments_go_to_the_fields_of_their_names(model):
+def test_arguments_go_to_the_fields_of_their_names(model, scaled, operators):
     given = model(factor=2.5, limited=1, sizes=[3, 4], word="a")
-    graph, _ = from_caffe2(*given, shapes={"x": X.shape}, operators=OPERATORS)
-    assert [node.op for node in graph.nodes] == [Scaled(2.5, True, (3, 4), "a")]
+    graph, _ = from_caffe2(*given, shapes={"x": X.shape}, operators=operators)
+    assert [node.op for node in graph.nodes] == [scaled(2.5, True, (3, 4), "a")]
     np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], np.minimum(X * 2.5 + OFFSET, 1))
 
 
@@ -65,8 +48,8 @@ def test_arguments_go_to_the_fields_of_their_names(model):
         ({"factor": "a"}, "expected a number as attribute 'factor', found 'a'"),
     ],
 )
-def test_operators_that_do_not_fit_are_gaps(model, arguments, reason):
-    (gap,) = check(*model(**arguments), shapes={"x": X.shape}, operators=OPERATORS).gaps
+def test_operators_that_do_not_fit_are_gaps(model, arguments, reason, operators):
+    (gap,) = check(*model(**arguments), shapes={"x": X.shape}, operators=operators).gaps
     assert gap.reason.startswith(reason)
 
 

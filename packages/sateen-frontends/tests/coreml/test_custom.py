@@ -9,34 +9,20 @@ from sateen.frontends import check, from_coreml
 from sateen.frontends.coreml.schemas import coreml_pb2 as schema
 from sateen.graph_ir import OPS, interpret
 from sateen.runtime.errors import FrontendError
-from sateen.tensor_ir import te
-from sateen.topi import Computation, Operator, compute
+from sateen.topi import Operator
 
-
-@dataclass(frozen=True, slots=True)
-class Scaled(Operator):
-    """x · factor + offset, the offset along the last axis; limited if asked."""
-
-    name = "coreml.Scaled"
-    factor: float
-    limited: bool = False
-    sizes: tuple[int, ...] = ()
-    word: str = ""
-
-    def infer(self, x, offset):
-        return (x,)
-
-    def compute(self, x, offset, *, outputs):
-        def element(*index):
-            value = x(*index) * self.factor + offset(index[-1])
-            return te.minimum(value, 1.0) if self.limited else value
-
-        return Computation((compute(x.shape, element, "scaled"),))
-
-
-OPERATORS = OPS.with_ops(Scaled)
 X = np.array([[-1, 2, 3]], np.float32)
 OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def scaled(users_operator):
+    return users_operator("coreml.Scaled")
+
+
+@pytest.fixture
+def operators(scaled):
+    return OPS.with_ops(scaled)
 
 
 @pytest.fixture
@@ -60,9 +46,9 @@ def model(coreml):
     [schema.Weights(floatValue=OFFSET), schema.Weights(float16Value=OFFSET.astype("<f2").tobytes())],
     ids=["float32", "float16"],
 )
-def test_parameters_go_to_the_fields_of_their_names_and_weights_are_vectors(model, weights):
-    graph, parameters = from_coreml(model([weights], factor=2.5, limited=True, word="a"), operators=OPERATORS)
-    assert [node.op for node in graph.nodes] == [Scaled(2.5, True, (), "a")]
+def test_parameters_go_to_the_fields_of_their_names_and_weights_are_vectors(model, weights, scaled, operators):
+    graph, parameters = from_coreml(model([weights], factor=2.5, limited=True, word="a"), operators=operators)
+    assert [node.op for node in graph.nodes] == [scaled(2.5, True, (), "a")]
     assert list(parameters) == ["y.weights.0"]
     np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], np.minimum(X * 2.5 + OFFSET, 1))
 
@@ -77,15 +63,15 @@ def test_parameters_go_to_the_fields_of_their_names_and_weights_are_vectors(mode
         ({"factor": 1.0}, schema.Weights(float16Value=b"abc"), "weights.0: expected 2 bytes, found 3"),
     ],
 )
-def test_layers_that_do_not_fit_are_gaps(model, parameters, weights, reason):
-    (gap,) = check(model([weights], **parameters), operators=OPERATORS).gaps
+def test_layers_that_do_not_fit_are_gaps(model, parameters, weights, reason, operators):
+    (gap,) = check(model([weights], **parameters), operators=operators).gaps
     assert gap.reason.startswith(reason)
 
 
-def test_a_parameter_without_a_value_is_a_gap(model):
+def test_a_parameter_without_a_value_is_a_gap(model, operators):
     made = schema.Model.FromString(model([], factor=1.0))
     made.neuralNetwork.layers[0].custom.parameters["word"].SetInParent()
-    (gap,) = check(made.SerializeToString(), operators=OPERATORS).gaps
+    (gap,) = check(made.SerializeToString(), operators=operators).gaps
     assert gap.reason == "expected a value of parameter 'word', found none"
 
 
@@ -107,10 +93,10 @@ def _texts(coreml, *words):
     return made
 
 
-def test_arguments_of_an_operation_go_by_their_names(coreml):
+def test_arguments_of_an_operation_go_by_their_names(coreml, scaled, operators):
     given = {"offset": coreml.value(OFFSET), "factor": coreml.value(np.float32(2.5)), "word": coreml.value("a")}
-    graph, _ = from_coreml(_program(coreml, FLOAT32, **given), operators=OPERATORS)
-    assert [node.op for node in graph.nodes] == [Scaled(2.5, False, (), "a")]
+    graph, _ = from_coreml(_program(coreml, FLOAT32, **given), operators=operators)
+    assert [node.op for node in graph.nodes] == [scaled(2.5, False, (), "a")]
     np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], X * 2.5 + OFFSET)
 
 
@@ -132,10 +118,10 @@ def test_lists_of_text_are_attributes_and_text_is_no_input(coreml):
     assert gap.reason == "expected a tensor as 'offset', found text"
 
 
-def test_an_operation_of_another_type_than_declared_is_refused(coreml):
+def test_an_operation_of_another_type_than_declared_is_refused(coreml, operators):
     given = {"offset": coreml.value(OFFSET), "factor": coreml.value(np.float32(2.5))}
     with pytest.raises(FrontendError, match="expected float16 as 'y', as the program declares, found float32"):
-        from_coreml(_program(coreml, FLOAT16, **given), operators=OPERATORS)
+        from_coreml(_program(coreml, FLOAT16, **given), operators=operators)
 
 
 def test_what_nobody_brings_says_how(model, coreml):

@@ -8,34 +8,21 @@ import pytest
 from sateen.frontends import check, from_keras
 from sateen.graph_ir import OPS, interpret
 from sateen.runtime.errors import FrontendError
-from sateen.tensor_ir import te
 from sateen.topi import Computation, Operator, compute
 
-
-@dataclass(frozen=True, slots=True)
-class Scaled(Operator):
-    """x · factor + offset, the offset along the last axis; limited if asked."""
-
-    name = "acme.Scaled"
-    factor: float
-    limited: bool = False
-    sizes: tuple[int, ...] = ()
-    word: str = ""
-
-    def infer(self, x, offset):
-        return (x,)
-
-    def compute(self, x, offset, *, outputs):
-        def element(*index):
-            value = x(*index) * self.factor + offset(index[-1])
-            return te.minimum(value, 1.0) if self.limited else value
-
-        return Computation((compute(x.shape, element, "scaled"),))
-
-
-OPERATORS = OPS.with_ops(Scaled)
 X = np.array([[-1, 2, 3]], np.float32)
 OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def scaled(users_operator):
+    return users_operator("acme.Scaled")
+
+
+@pytest.fixture
+def operators(scaled):
+    return OPS.with_ops(scaled)
+
 
 INITIALIZER = {"class_name": "Zeros", "config": {}}
 
@@ -53,11 +40,11 @@ def _h5(files, configuration):
     return files.written(configuration, {"y": [("y/offset:0", OFFSET)]})
 
 
-def test_a_registered_class_is_the_operator_of_its_package_and_name(files):
+def test_a_registered_class_is_the_operator_of_its_package_and_name(files, scaled, operators):
     archive = files.archived(_net(files, "Scaled", "acme>Scaled", factor=2.5), {"layers/scaled/vars/0": OFFSET})
     for data in (_h5(files, _net(files, "acme>Scaled", factor=2.5)), archive):
-        graph, parameters = from_keras(data, shapes={"x": X.shape}, operators=OPERATORS)
-        assert [node.op for node in graph.nodes] == [Scaled(2.5)]
+        graph, parameters = from_keras(data, shapes={"x": X.shape}, operators=operators)
+        assert [node.op for node in graph.nodes] == [scaled(2.5)]
         assert list(parameters) == ["y/0"]
         np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], X * 2.5 + OFFSET)
 
@@ -108,16 +95,16 @@ def test_variables_are_in_their_order_and_integers_stay_integers(files):
         ({"factor": {"value": 1}}, "expected a number as attribute 'factor', found {'value': 1}"),
     ],
 )
-def test_layers_that_do_not_fit_are_gaps(files, config, reason):
-    (gap,) = check(_h5(files, _net(files, "acme>Scaled", **config)), operators=OPERATORS).gaps
+def test_layers_that_do_not_fit_are_gaps(files, config, reason, operators):
+    (gap,) = check(_h5(files, _net(files, "acme>Scaled", **config)), operators=operators).gaps
     assert gap.reason.startswith(reason)
 
 
-def test_variables_of_layers_inside_are_refused(files):
+def test_variables_of_layers_inside_are_refused(files, operators):
     paths = {"layers/scaled/dense/vars/0": OFFSET}
     data = files.archived(_net(files, "Scaled", "acme>Scaled", factor=1.0), paths)
     with pytest.raises(FrontendError, match="variables of layers inside it are not supported"):
-        from_keras(data, operators=OPERATORS)
+        from_keras(data, operators=operators)
 
 
 def test_a_layer_that_nobody_brings_says_how(files):
@@ -208,10 +195,10 @@ def test_a_layer_without_autocast_is_read_if_all_is_of_one_type(files, dtype, is
     ] * (not is_supported)
 
 
-def test_variables_of_another_type_need_autocast(files):
+def test_variables_of_another_type_need_autocast(files, operators):
     configuration = _net(files, "acme>Scaled", factor=1.0, dtype="float64", autocast=False)
     configuration["config"]["layers"][0]["config"]["dtype"] = "float64"
-    (gap,) = check(_h5(files, configuration), operators=OPERATORS).gaps
+    (gap,) = check(_h5(files, configuration), operators=operators).gaps
     assert gap.reason == "without autocast it computes in several types, float64 and that of its data"
 
 
@@ -228,10 +215,10 @@ def _around(files, *layers, wrapper=None):
 
 @pytest.mark.parametrize("name", ["y/offset:0", "y/s/offset"])
 @pytest.mark.parametrize("wrapper", ["TimeDistributed", None])
-def test_the_list_of_a_layer_around_a_users_is_the_users(files, wrapper, name):
+def test_the_list_of_a_layer_around_a_users_is_the_users(files, wrapper, name, operators):
     data = files.written(_around(files, _scaled(), wrapper=wrapper), {"y": [(name, OFFSET)]})
     x = np.arange(15, dtype=np.float32).reshape(1, 5, 3) if wrapper else X
-    graph, parameters = from_keras(data, shapes={"x": x.shape}, operators=OPERATORS)
+    graph, parameters = from_keras(data, shapes={"x": x.shape}, operators=operators)
     assert list(parameters) == ["y/s/0"]
     np.testing.assert_array_equal(interpret(graph, {"x": x})["y"], x * 2 + OFFSET)
     (gap,) = check(data).gaps
@@ -239,14 +226,14 @@ def test_the_list_of_a_layer_around_a_users_is_the_users(files, wrapper, name):
 
 
 @pytest.mark.parametrize("others", [["acme>Scaled"], ["Dense"]])
-def test_a_list_for_a_users_layer_and_others_is_refused(files, others):
+def test_a_list_for_a_users_layer_and_others_is_refused(files, others, operators):
     several = [files.layer("Dense", "d", units=3) if kind == "Dense" else _scaled("t") for kind in others]
     arrays = [("a:0", np.ones((3, 3), np.float32)), ("b:0", OFFSET), ("c:0", OFFSET)]
     data = files.written(_around(files, _scaled(), *several), {"y": arrays})
     with pytest.raises(
         FrontendError, match=r"layer 'y' has layers in it whose variables are not known \('acme>Scaled'"
     ):
-        from_keras(data, operators=OPERATORS)
+        from_keras(data, operators=operators)
 
 
 def test_users_cells_are_refused_with_their_reason(files):

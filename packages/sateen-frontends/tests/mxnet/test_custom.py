@@ -8,34 +8,20 @@ import pytest
 from sateen.frontends import check, from_mxnet
 from sateen.graph_ir import OPS, interpret
 from sateen.runtime.errors import FrontendError
-from sateen.tensor_ir import te
-from sateen.topi import Computation, Operator, compute
+from sateen.topi import Operator
 
-
-@dataclass(frozen=True, slots=True)
-class Scaled(Operator):
-    """x · factor + offset, the offset along the last axis; limited if asked."""
-
-    name = "mxnet.Scaled"
-    factor: float
-    limited: bool = False
-    sizes: tuple[int, ...] = ()
-    word: str = ""
-
-    def infer(self, x, offset):
-        return (x,)
-
-    def compute(self, x, offset, *, outputs):
-        def element(*index):
-            value = x(*index) * self.factor + offset(index[-1])
-            return te.minimum(value, 1.0) if self.limited else value
-
-        return Computation((compute(x.shape, element, "scaled"),))
-
-
-OPERATORS = OPS.with_ops(Scaled)
 X = np.array([[-1, 2, 3]], np.float32)
 OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def scaled(users_operator):
+    return users_operator("mxnet.Scaled")
+
+
+@pytest.fixture
+def operators(scaled):
+    return OPS.with_ops(scaled)
 
 
 @pytest.fixture
@@ -50,10 +36,10 @@ def model(symbol_of, arrays_of):
 
 
 @pytest.mark.parametrize(("operator", "of_custom"), [("Scaled", {}), ("Custom", {"op_type": "Scaled"})])
-def test_attributes_go_to_the_fields_of_their_names(model, operator, of_custom):
+def test_attributes_go_to_the_fields_of_their_names(model, operator, of_custom, scaled, operators):
     given = model(operator, factor="2.5", limited="True", sizes="(3, 4)", word="12", **of_custom)
-    graph, _ = from_mxnet(*given, shapes={"x": X.shape}, operators=OPERATORS)
-    assert [node.op for node in graph.nodes] == [Scaled(2.5, True, (3, 4), "12")]
+    graph, _ = from_mxnet(*given, shapes={"x": X.shape}, operators=operators)
+    assert [node.op for node in graph.nodes] == [scaled(2.5, True, (3, 4), "12")]
     np.testing.assert_array_equal(interpret(graph, {"x": X})["y_output"], np.minimum(X * 2.5 + OFFSET, 1))
 
 
@@ -66,8 +52,8 @@ def test_attributes_go_to_the_fields_of_their_names(model, operator, of_custom):
         ({"factor": "None"}, "expected a number as attribute 'factor', found None"),
     ],
 )
-def test_operators_that_do_not_fit_are_gaps(model, attributes, reason):
-    (gap,) = check(*model("Scaled", **attributes), shapes={"x": X.shape}, operators=OPERATORS).gaps
+def test_operators_that_do_not_fit_are_gaps(model, attributes, reason, operators):
+    (gap,) = check(*model("Scaled", **attributes), shapes={"x": X.shape}, operators=operators).gaps
     assert gap.reason.startswith(reason)
 
 

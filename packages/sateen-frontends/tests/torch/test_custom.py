@@ -9,35 +9,21 @@ from sateen.frontends import check, from_torch
 from sateen.graph_ir import OPS, interpret
 from sateen.runtime import DType
 from sateen.runtime.errors import FrontendError
-from sateen.tensor_ir import te
-from sateen.topi import Computation, Operator, compute
+from sateen.topi import Operator
 from sateen.topi.dimensions import Dim
 
-
-@dataclass(frozen=True, slots=True)
-class Scaled(Operator):
-    """x · factor + offset, the offset along the last axis; limited if asked."""
-
-    name = "acme.scaled"
-    factor: float
-    limited: bool = False
-    sizes: tuple[int, ...] = ()
-    word: str = ""
-
-    def infer(self, x, offset):
-        return (x,)
-
-    def compute(self, x, offset, *, outputs):
-        def element(*index):
-            value = x(*index) * self.factor + offset(index[-1])
-            return te.minimum(value, 1.0) if self.limited else value
-
-        return Computation((compute(x.shape, element, "scaled"),))
-
-
-OPERATORS = OPS.with_ops(Scaled)
 X = np.array([[-1, 2, 3]], np.float32)
 OFFSET = np.array([0.5, 0, -4], np.float32)
+
+
+@pytest.fixture
+def scaled(users_operator):
+    return users_operator("acme.scaled")
+
+
+@pytest.fixture
+def operators(scaled):
+    return OPS.with_ops(scaled)
 
 
 def _call(written, target="acme.scaled.default", **arguments):
@@ -45,10 +31,10 @@ def _call(written, target="acme.scaled.default", **arguments):
     return written.data(written.call(target, x=x, offset=offset, name="y", **arguments))
 
 
-def test_tensors_are_inputs_and_other_arguments_attributes(written):
+def test_tensors_are_inputs_and_other_arguments_attributes(written, scaled, operators):
     data = _call(written, factor=2.5, limited=True, sizes=[3, 4], word="a", device=None)
-    graph, _ = from_torch(data, operators=OPERATORS)
-    assert [node.op for node in graph.nodes] == [Scaled(2.5, True, (3, 4), "a")]
+    graph, _ = from_torch(data, operators=operators)
+    assert [node.op for node in graph.nodes] == [scaled(2.5, True, (3, 4), "a")]
     np.testing.assert_array_equal(interpret(graph, {"x": X})["y"], np.minimum(X * 2.5 + OFFSET, 1))
 
 
@@ -86,11 +72,11 @@ def test_element_types_and_sizes_that_the_program_computes_are_attributes(writte
     assert graph.nodes[-1].op == Sized(DType.of("int64"), 4)
 
 
-def test_a_call_that_only_writes_into_its_inputs_is_a_gap(written):
+def test_a_call_that_only_writes_into_its_inputs_is_a_gap(written, operators):
     x, offset = written.input("x", X.shape), written.parameter("b", OFFSET)
     written.call("acme.scaled.default", results=0, x=x, offset=offset, factor=1.0)
     data = written.data(written.call("aten.relu.default", self=x))
-    (gap,) = check(data, operators=OPERATORS).gaps
+    (gap,) = check(data, operators=operators).gaps
     assert gap.reason == "calls without results, which write into their inputs, are not supported"
 
 
@@ -103,16 +89,16 @@ def test_a_call_that_only_writes_into_its_inputs_is_a_gap(written):
         ({"factor": 1.0, "implicit": True}, "acme.scaled has no attribute 'implicit'"),
     ],
 )
-def test_calls_that_do_not_fit_are_gaps(written, arguments, reason):
-    (gap,) = check(_call(written, **arguments), operators=OPERATORS).gaps
+def test_calls_that_do_not_fit_are_gaps(written, arguments, reason, operators):
+    (gap,) = check(_call(written, **arguments), operators=operators).gaps
     assert gap.reason.startswith(reason)
 
 
-def test_a_result_of_another_type_than_the_program_declares_is_refused(written):
+def test_a_result_of_another_type_than_the_program_declares_is_refused(written, operators):
     written.input("z", (1, 4))
     written.declared["y"] = written.declared["z"]
     with pytest.raises(FrontendError, match="the program declares 'y' otherwise than it computes it"):
-        from_torch(_call(written, factor=1.0), operators=OPERATORS)
+        from_torch(_call(written, factor=1.0), operators=operators)
 
 
 def test_a_call_that_nobody_brings_says_how(written):
