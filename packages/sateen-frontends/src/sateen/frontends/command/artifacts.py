@@ -103,13 +103,13 @@ def load_model_there(
     timed: bool = False,
 ) -> SessionModel:
     """As `load_model`, in a session; a model is compiled for the processor there if no target is given."""
+    network: Path | Artifact = path
     if is_artifact(path):
         _require_default(path, compilation)
-        artifact = read_artifact(path, verified=verified_files())
     else:
-        artifact = compile_model(path, compiled_for(session, compilation), change, timed=timed)
+        network = compile_model(path, compiled_for(session, compilation), change, timed=timed)
     with step(f"sending {path.name}"):
-        return session.load_model(artifact, threads=threads)
+        return session.load_model(network, threads=threads)
 
 
 def _require_default(path: Path, compilation: Compilation) -> None:

@@ -11,7 +11,7 @@ from sateen.runtime import framing
 from sateen.runtime.artifact import Artifact
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ArgumentError, SessionRefusedError
+from sateen.runtime.errors import ArgumentError, ArtifactError, SessionRefusedError
 from sateen.runtime.framing import MOST_EXTENT, Header
 from sateen.runtime.module import Argument, library_content
 from sateen.runtime.ndarray import NDArray
@@ -59,7 +59,11 @@ class ConnectedSession(Requests):
                 content = artifact
             case _:
                 content = Path(artifact).read_bytes()
-        header = self._loaded("the load of a network", "load_model", content, threads)
+        try:
+            header = self._loaded("the load of a network", "load_model", content, threads)
+        except ArtifactError as error:
+            name = "artifact" if isinstance(artifact, (Artifact, bytes)) else artifact
+            raise ArtifactError(f"{name}: {error}") from None
         return ConnectedModel(self, header["model"], read)
 
     def array(self, values: Argument) -> ConnectedArray:

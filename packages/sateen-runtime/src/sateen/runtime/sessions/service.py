@@ -22,6 +22,7 @@ from typing import Any
 from sateen.runtime import framing
 from sateen.runtime.errors import (
     ArgumentError,
+    ArtifactError,
     OutOfMemoryError,
     SateenError,
     SessionOutOfMemoryError,
@@ -241,10 +242,10 @@ class SessionService:
         number, place = next(self._numbers), self._stored(digest)
         try:
             self._models[number] = load(place, threads=threads)
-        except SateenError:
-            if place.exists():
-                raise
-            return _MISSING
+        except ArtifactError as error:
+            if not place.exists():
+                return _MISSING
+            raise ArtifactError(str(error).removeprefix(f"{place}: ")) from None  # the client knows it by another name
         return {"model": number}, ()
 
     def _unload_model(self, model: int) -> Answer:
