@@ -159,11 +159,16 @@ def test_a_device_comes_back_to_a_proxy_that_restarts(stack, wait, key, eventual
 
 def test_nothing_is_left_of_sessions_through_a_proxy(proxy, wait, key, eventually):
     server = wait(proxy)
-    before = threading.active_count()
-    for _ in range(5):
+
+    def run():
         with RemoteSession(*proxy.address, key, device="pi") as session:
             session.info()
-        eventually(lambda: not server.holders())
+        eventually(lambda: not server.holders() and names_of(proxy, key) == {"pi": "waits"})
+
+    run()  # the first one starts the thread of the server that starts processes
+    before = threading.active_count()
+    for _ in range(5):
+        run()
     eventually(lambda: threading.active_count() <= before)
 
 
