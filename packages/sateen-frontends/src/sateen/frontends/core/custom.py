@@ -87,6 +87,8 @@ def _in_form(value: Any, kind: Any) -> object:
     stand for any; as it is where no such form is."""
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
+        if is_of(value, kind):
+            return value
         forms = ((_in_form(value, k), k) for k in arguments)
         return next((form for form, k in forms if is_of(form, k)), value)
     if get_origin(kind) is tuple and isinstance(value, (list, tuple)):
