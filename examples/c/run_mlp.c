@@ -18,7 +18,7 @@ int main(void)
 
     int32_t status = mlp_run(NULL, data, probabilities, workspace); /* NULL: threads are the library's own */
     if (status != SATEEN_STATUS_OK) {
-        fprintf(stderr, "mlp: %s (argument %d)\n", sateen_status_message(status), SATEEN_ARGUMENT_OF(status));
+        fprintf(stderr, "mlp: %s (argument %d)\n", mlp_sateen_status_message(status), SATEEN_ARGUMENT_OF(status));
         return 1;
     }
     for (int i = 0; i < MLP_PROBABILITIES_ELEMENTS; ++i) printf(" %.6f", (double)probabilities[i]);
@@ -26,6 +26,6 @@ int main(void)
 
     status = mlp_run(NULL, data, probabilities, workspace + 1);
     if (status == SATEEN_STATUS_OK) return 1;
-    printf("a workspace off its place: %s (argument %d)\n", sateen_status_message(status), SATEEN_ARGUMENT_OF(status));
+    printf("a workspace off its place: %s (argument %d)\n", mlp_sateen_status_message(status), SATEEN_ARGUMENT_OF(status));
     return 0;
 }

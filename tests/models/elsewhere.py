@@ -85,7 +85,7 @@ static int move(const char *name, const char *mode, void *data, size_t bytes) {{
 int main(void) {{
   if ({reads}) return 1;
   int32_t status = network_run(NULL, {arguments}, workspace);
-  if (status != 0) fputs(sateen_status_message(status), stderr);
+  if (status != 0) fputs(network_sateen_status_message(status), stderr);
   return status != 0 || {writes};
 }}
 """

@@ -18,38 +18,45 @@ from sateen.runtime import ArgumentError, Artifact, ArtifactError, DType, Parame
 from sateen.runtime.elf_records import ELF32
 from sateen.runtime.exported_network import with_parameters
 from sateen.runtime.network_header import header_of
+from sateen.runtime.static_archive import symbol_of
 
 KEPT = Path(__file__).parent / "running_sum.sateen"
 COMPILER = shutil.which("cc")
 PROGRAM = """
 #include <stdio.h>
 #include "libsum.h"
+#include "libagain.h"
 static unsigned char memory[SUM_WORKSPACE_BYTES + 64];
 int main(void)
 {
     const int shape[] = SUM_X_SHAPE;
     float x[SUM_X_ELEMENTS] = {1, -2, 3, 0, 5, -1}, total[SUM_TOTAL_ELEMENTS] = {10, 20, 30, 1, 2, 3};
-    float y[SUM_Y_ELEMENTS], next[SUM_NEXT_TOTAL_ELEMENTS];
+    float y[SUM_Y_ELEMENTS], next[SUM_NEXT_TOTAL_ELEMENTS], again[SUM_NEXT_TOTAL_ELEMENTS];
     unsigned char *workspace = memory + (64 - (size_t)memory % 64) % 64;
     int32_t status = sum_run(NULL, x, total, y, next, workspace);
     printf("%d, %dx%d:", status, shape[0], shape[1]);
     for (int i = 0; i < SUM_NEXT_TOTAL_ELEMENTS; ++i) printf(" %g", (double)next[i]);
-    printf("; %d %d\\n", (int)((size_t)sateen_parameters() % 64), sum_run(NULL, x, total, x, next, workspace));
-    return 0;
+    printf("; %d %d\\n", (int)((size_t)sum_sateen_parameters() % 64), sum_run(NULL, x, total, x, next, workspace));
+    printf("%s\\n", again_sateen_status_message(again_run(NULL, x, next, y, again, workspace)));
+    for (int i = 0; i < SUM_NEXT_TOTAL_ELEMENTS; ++i) printf(" %g", (double)again[i]);
+    return sum_sateen_parameters() == again_sateen_parameters();
 }
 """
-ANSWER = "0, 2x3: 20 20 35 1 7 3; 0 523\n"
+ANSWER = "0, 2x3: 20 20 35 1 7 3; 0 523\nsuccess\n 30 20 40 1 12 3"
 """The last number is the status for an output in the memory of an input: code 11, argument 2."""
+
+NAMES = ("sum", "again")
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler here: expected cc")
 
 
 def run(folder: Path, *options: str, language: str = "c") -> str:
-    """What PROGRAM prints, compiled against libsum.so and libsum.h in the folder."""
+    """What PROGRAM prints, compiled against the two libraries and their headers in the folder."""
     assert COMPILER is not None
     (folder / "main.c").write_text(PROGRAM, encoding="utf-8")
     include = f"-I{files('sateen.runtime') / 'include'}"
-    source = ["-x", language, str(folder / "main.c"), "-x", "none", str(folder / "libsum.so")]
+    libraries = [str(folder / f"lib{name}.so") for name in NAMES]
+    source = ["-x", language, str(folder / "main.c"), "-x", "none", *libraries]
     command = [COMPILER, "-Wall", "-Wextra", "-Werror", *options, include, f"-I{folder}", *source]
     subprocess.run([*command, f"-Wl,-rpath,{folder}", "-o", str(folder / "main")], check=True, timeout=60)
     return subprocess.run([str(folder / "main")], check=True, capture_output=True, text=True, timeout=60).stdout
@@ -57,15 +64,16 @@ def run(folder: Path, *options: str, language: str = "c") -> str:
 
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
-    """A folder with libsum.so and libsum.h."""
-    runtime.read_artifact(KEPT).export_library(tmp_path / "libsum.so", name="sum")
+    """A folder with two libraries of one network, which has two names, and their headers."""
+    for name in NAMES:
+        runtime.read_artifact(KEPT).export_library(tmp_path / f"lib{name}.so", name=name)
     return tmp_path
 
 
 @pytest.mark.usefixtures("runs_kept")
 @needs_compiler
 @pytest.mark.parametrize("options", [("-std=c99", "-pedantic"), ("-O2", "-no-pie", "-fno-pic"), ("-O2", "-fPIE")])
-def test_a_program_in_c_runs_the_network(exported: Path, options: tuple[str, ...]) -> None:
+def test_a_program_in_c_runs_two_networks(exported: Path, options: tuple[str, ...]) -> None:
     assert run(exported, *options) == ANSWER
 
 
@@ -80,7 +88,7 @@ def test_the_header_serves_cplusplus(exported: Path) -> None:
 @needs_compiler
 @pytest.mark.skipif(shutil.which("strip") is None, reason="expected strip of the binutils")
 def test_a_stripped_library_keeps_its_parameters(exported: Path) -> None:
-    subprocess.run(["strip", str(exported / "libsum.so")], check=True, timeout=60)
+    subprocess.run(["strip", *(str(exported / f"lib{name}.so") for name in NAMES)], check=True, timeout=60)
     assert run(exported) == ANSWER
 
 
@@ -92,8 +100,12 @@ def test_the_linker_notes_the_name_of_the_file(exported: Path) -> None:
 
 
 @pytest.mark.usefixtures("runs_kept")
-def test_an_exported_library_is_a_module_too(exported: Path) -> None:
-    assert list(runtime.load_module(exported / "libsum.so").functions) == ["run"]
+def test_all_names_of_an_exported_library_begin_with_its_own(exported: Path) -> None:
+    symbols = ("run", "sateen_abi_version", "sateen_default_host", "sateen_metadata", "sateen_parameters_offset")
+    for name in NAMES:
+        library = ctypes.CDLL(str(exported / f"lib{name}.so"))
+        assert all(hasattr(library, symbol_of(name, symbol)) for symbol in symbols)
+        assert not any(hasattr(library, symbol) for symbol in symbols)
 
 
 def test_equal_artifacts_give_equal_libraries(exported: Path, tmp_path: Path) -> None:
@@ -153,7 +165,7 @@ def test_a_library_in_use_can_be_exported_over(tmp_path: Path) -> None:
         kept.export_library(place)
         assert place.stat().st_ino != written
         assert bytes(content) == place.read_bytes()  # cut in place, the mapped pages would be gone: SIGBUS
-    assert loaded.sateen_abi_version() == 1  # of the time when it was kept
+    assert loaded.network_sateen_abi_version() == 1  # of the time when it was kept
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".h", ".so"]
 
 
@@ -174,8 +186,8 @@ def test_a_library_does_not_take_the_name_of_its_header(tmp_path: Path) -> None:
 
 def test_parameters_that_addresses_of_32_bits_do_not_reach_are_refused() -> None:
     segments = [ELF32.program(1, 5, 0, 0, 0, 200, 200, 4096), ELF32.program(0, 0, 0, 0, 0, 0, 0, 0)]
-    sections = [ELF32.section_header.pack(0, 11, 2, 0, 0, 0, 0, 0, 0, 0)]
-    head = (b"\x7fELF" + ELF32.ident, 3, 40, 1, 0, 52, 116, 0, 52, 32, 2, 40, 1, 0)
+    sections = [ELF32.section_header.pack(0, kind, 2, 0, 0, 0, 0, 0, 0, 0) for kind in (11, 5)]
+    head = (b"\x7fELF" + ELF32.ident, 3, 40, 1, 0, 52, 116, 0, 52, 32, 2, 40, 2, 0)
     library = ELF32.file_header.pack(*head) + b"".join(segments + sections)
     message = f"expected parameters that addresses of 32 bits reach, found {1 << 32} bytes"
     with mmap.mmap(-1, 1 << 32) as memory, memoryview(memory) as large, pytest.raises(ArtifactError, match=message):

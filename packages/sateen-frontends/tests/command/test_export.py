@@ -16,7 +16,7 @@ def test_a_model_becomes_a_shared_library(sateen, dense, tmp_path):
     assert ran.status == 0
     assert ran.out.startswith("libsmall.so: ")
     assert ran.out.endswith(", and libsmall.h\n")
-    assert ctypes.CDLL(str(tmp_path / "libsmall.so")).sateen_abi_version() == 2
+    assert ctypes.CDLL(str(tmp_path / "libsmall.so")).small_sateen_abi_version() == 2
     assert "small_run(" in (tmp_path / "libsmall.h").read_text()
 
 

@@ -28,11 +28,11 @@ static int save(const char *name, const float *values) {
 int main(void) {
   FILE *file = fopen("input", "rb");
   if (!file || fread(input, sizeof *input, ELEMENTS_IN, file) != ELEMENTS_IN) return 1;
-  sateen_host one = *sateen_default_host();
+  sateen_host one = *network_sateen_default_host();
   one.threads = 1;
   int32_t status = network_run(&one, input, alone, workspace);
   if (status == 0) status = network_run(NULL, input, shared, workspace);
-  if (status != 0) fputs(sateen_status_message(status), stderr);
+  if (status != 0) fputs(network_sateen_status_message(status), stderr);
   return status != 0 || !save("alone", alone) || !save("shared", shared);
 }
 """

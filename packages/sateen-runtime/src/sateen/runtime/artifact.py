@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from io import BytesIO
 from itertools import accumulate, islice
 from math import prod
@@ -33,7 +34,7 @@ from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
 from sateen.runtime.network_source import SOURCE_MAGIC, network_source
 from sateen.runtime.signature import Parameter, Signature
-from sateen.runtime.static_archive import ARCHIVE_MAGIC, Footprint, code_sizes, network_archive
+from sateen.runtime.static_archive import ARCHIVE_MAGIC, Footprint, code_sizes, network_archive, symbol_of
 from sateen.runtime.steps import Step
 from sateen.runtime.target import Target
 from sateen.runtime.threads import MOST_THREADS, Threads
@@ -162,14 +163,15 @@ class Artifact:
     def export_library(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
 
-        Existing files are replaced, both or neither, as by `save`. The names that the header declares begin with `name`
-        (docs/c.md). Raises ArgumentError for a name that is no C identifier, ArtifactError for a library that is no ELF
-        file and where it can't be written, TargetError for a target that this version does not know.
+        Existing files are replaced, both or neither, as by `save`. All names of its symbols, and those that the header
+        declares, begin with `name`, so that a program links any number of networks (docs/c.md). Raises
+        ArgumentError for a name that is no C identifier, ArtifactError for a library that is no ELF file and where it
+        can't be written, TargetError for a target that this version does not know.
         """
         place = Path(path)
         self._require(CodeForm.LIBRARY)
         header = header_of(self.signature, self.target, name, self.aliases)
-        library = with_parameters(self.library, whole(self.parameters), place.name)
+        library = with_parameters(self.library, whole(self.parameters), place.name, partial(symbol_of, name))
         write_library(place, library, header)
 
     @property
@@ -182,13 +184,12 @@ class Artifact:
     def export_archive(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a static archive that holds the network with its parameters, and a C header beside it (ending in .h).
 
-        All names of its symbols, and those that the header declares, begin with `name`, so that a program links any
-        number of networks (docs/c.md). Files are replaced as by `export_library`, whose errors these are too;
-        ArtifactError for an artifact whose code is no static archive.
+        Names are those of `export_library`. Files are replaced as by it, and its errors are these, too; ArtifactError
+        for an artifact whose code is no static archive.
         """
         place = Path(path)
         self._require(CodeForm.ARCHIVE)
-        header = header_of(self.signature, self.target, name, self.aliases, static=True)
+        header = header_of(self.signature, self.target, name, self.aliases)
         write_library(place, network_archive(self.library, whole(self.parameters), name), header)
 
     @property
@@ -207,7 +208,7 @@ class Artifact:
         """
         place = Path(path)
         self._require(CodeForm.SOURCE)
-        header = header_of(self.signature, self.target, name, self.aliases, static=True)
+        header = header_of(self.signature, self.target, name, self.aliases)
         write_library(place, network_source(self.library, whole(self.parameters), name), header)
 
     def _require(self, form: CodeForm) -> None:

@@ -1,9 +1,10 @@
-"""The records of ELF files for addresses of 32 and of 64 bits, which differ in sizes and order.
+"""The records of ELF files for addresses of 32 and of 64 bits, which differ in sizes and order, and the table of names.
 
 Source: System V ABI, chapters 4 and 5. All are little-endian.
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -86,3 +87,20 @@ ELF32 = Records(
     type_bits=8,
     dynamic_entry=struct.Struct("<II"),
 )
+
+
+def hash_table(names: Sequence[str]) -> bytes:
+    """The table of DT_HASH over the names of dynamic symbols, with as many buckets as symbols; number 0 is void."""
+    buckets, chains = [0] * len(names), [0] * len(names)
+    for index, name in enumerate(names[1:], start=1):
+        bucket = _hash(name) % len(buckets)
+        chains[index], buckets[bucket] = buckets[bucket], index
+    return struct.pack(f"<{2 + 2 * len(names)}I", len(buckets), len(chains), *buckets, *chains)
+
+
+def _hash(name: str) -> int:
+    value = 0
+    for byte in name.encode():
+        value = (value << 4) + byte
+        value = (value ^ (value & 0xF0000000) >> 24) & 0x0FFFFFFF
+    return value

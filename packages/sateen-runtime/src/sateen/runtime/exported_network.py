@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from sateen.runtime.elf_records import ELF32, ELF64, Records
+from sateen.runtime.elf_records import ELF32, ELF64, Records, hash_table
 from sateen.runtime.errors import ArtifactError
 
 _CLASSES = {b"\x7fELF" + records.ident: records for records in (ELF32, ELF64)}
 _UNUSED, _LOAD, _DYNAMIC_SEGMENT, _READ = 0, 1, 2, 4
-_PROGRAM_BITS, _DYNAMIC_SYMBOLS, _ALLOCATED = 1, 11, 2
+_PROGRAM_BITS, _HASH, _DYNAMIC_SYMBOLS, _ALLOCATED = 1, 5, 11, 2
 _STRING_TABLE, _STRING_SIZE, _SONAME = 5, 10, 14
 _SLOT = "sateen_parameters_offset"
 _SECTION = b".parameters\0"
@@ -19,21 +20,39 @@ _ALIGNMENT = 64
 _LARGEST_PAGE = 1 << 21
 
 
-def with_parameters(library: bytes, parameters: bytes | memoryview, soname: str) -> bytes:
-    """The ELF library under another name, with a read-only segment of the parameters, aligned to 64 bytes.
+def with_parameters(
+    library: bytes, parameters: bytes | memoryview, soname: str, rename: Callable[[str], str] = str
+) -> bytes:
+    """The ELF library under another name, its symbols under those that `rename` gives, with a read-only segment of the
+    parameters, aligned to 64 bytes.
 
     The segment takes the program header that the linker left unused, and holds the texts of the dynamic linker too,
-    since the new name is one of them. `sateen_parameters_offset` in the library is set to the distance from itself to
-    the parameters, so that `sateen_parameters` finds them. Source: System V ABI, chapters 4 and 5. Raises ArtifactError
-    for any other library.
+    since the new names are among them; the table that finds a symbol by its name is made anew. What the library needs
+    of others keeps its name. `sateen_parameters_offset` in the library is set to the distance from itself to the
+    parameters, so that `sateen_parameters` finds them. Source: System V ABI, chapters 4 and 5. Raises ArtifactError for
+    any other library.
     """
     try:
-        return _with_parameters(library, parameters, soname)
+        return _with_parameters(library, parameters, soname, rename)
     except (struct.error, IndexError, StopIteration, ValueError):
         raise ArtifactError("expected a whole ELF library to export, found tables that lie outside of it") from None
 
 
-def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _DynamicSymbol:
+    """A symbol: its name, its other fields, and whether the library defines it."""
+
+    name: str
+    fields: tuple[int, ...]
+
+    @property
+    def is_defined(self) -> bool:
+        return self.fields[2] != 0
+
+
+def _with_parameters(
+    library: bytes, parameters: bytes | memoryview, soname: str, rename: Callable[[str], str]
+) -> bytes:
     records = _CLASSES.get(library[:7])
     if records is None or len(library) < records.file_header.size:
         raise ArtifactError("expected an ELF library to export, found another kind")
@@ -45,8 +64,9 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
     sections = [list(header) for header in _table(library, records.section_header, sections_at, section_count)]
     loads = [segment for segment in segments if segment[0] == _LOAD]
     symbols = next((section for section in sections if section[1] == _DYNAMIC_SYMBOLS), None)
+    found_by = next((section for section in sections if section[1] == _HASH), None)
     unused = next((segment for segment in segments if segment[0] == _UNUSED), None)
-    if symbols is None or unused is None or not loads:
+    if symbols is None or found_by is None or unused is None or not loads:
         raise ArtifactError("expected a library of a network, found one without room for parameters; compile it again")
     page = max(segment[7] for segment in loads)
     if not 0 < page <= _LARGEST_PAGE:
@@ -55,13 +75,19 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
     address = _aligned(max(segment[3] + segment[6] for segment in loads), page)
     if (address + len(parameters)).bit_length() > 8 * records.word:
         raise ArtifactError(f"expected parameters that addresses of 32 bits reach, found {len(parameters)} bytes")
-    slot = _address_of(library, records, sections, symbols)
+    dynamic = _dynamic_symbols(library, records, sections, symbols)
+    slot = next((symbol.fields[3] for symbol in dynamic if symbol.name == _SLOT), None)
+    if slot is None:
+        raise ArtifactError(f"expected a library of a network, found one without {_SLOT}; compile it again")
     slot_place = next(s[2] + slot - s[3] for s in loads if s[3] <= slot < s[3] + s[5])
 
     texts = sections[symbols[6]]
-    strings = library[texts[4] : texts[4] + texts[5]]
-    texts[3:6] = address + len(parameters), place + len(parameters), len(strings) + len(os.fsencode(soname)) + 1
-    renamed = {_STRING_TABLE: texts[3], _STRING_SIZE: texts[5], _SONAME: len(strings)}
+    strings = bytearray(library[texts[4] : texts[4] + texts[5]])
+    new_names = [rename(symbol.name) if symbol.is_defined else symbol.name for symbol in dynamic]
+    name_places = [_appended(strings, name.encode()) if name else 0 for name in new_names]
+    renamed = {_SONAME: _appended(strings, os.fsencode(soname))}
+    texts[3:6] = address + len(parameters), place + len(parameters), len(strings)
+    renamed |= {_STRING_TABLE: texts[3], _STRING_SIZE: texts[5]}
     names = sections[names_at]
     section_names = library[names[4] : names[4] + names[5]]
     data = [_PROGRAM_BITS, _ALLOCATED, address, place, len(parameters), 0, 0, _ALIGNMENT, 0]
@@ -74,7 +100,7 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
 
     image = bytearray(library) + bytes(place - len(library))
     image += parameters
-    image += strings + os.fsencode(soname) + b"\0"
+    image += strings
     image += section_names + _SECTION
     image += bytes(sections_at - len(image))
     image += b"".join(records.section_header.pack(*section) for section in sections)
@@ -89,7 +115,19 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
                 tag, value = entry.unpack_from(image, at)
                 entry.pack_into(image, at, tag, renamed.get(tag, value))
     struct.pack_into("<q", image, slot_place, address - slot)
+    table = b"".join(
+        records.symbol_bytes(name_at, *symbol.fields) for name_at, symbol in zip(name_places, dynamic, strict=True)
+    )
+    image[symbols[4] : symbols[4] + symbols[5]] = table
+    image[found_by[4] : found_by[4] + found_by[5]] = hash_table(new_names)
     return bytes(image)
+
+
+def _appended(strings: bytearray, text: bytes) -> int:
+    """The place of a text that is added to a table of texts."""
+    place = len(strings)
+    strings += text + b"\0"
+    return place
 
 
 def _table(library: bytes, form: struct.Struct, at: int, count: int) -> list[tuple[int, ...]]:
@@ -100,11 +138,13 @@ def _aligned(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment
 
 
-def _address_of(library: bytes, records: Records, sections: Sequence[Sequence[int]], symbols: Sequence[int]) -> int:
-    """The address of the slot for the place of the parameters, before the library is loaded."""
-    names = sections[symbols[6]][4]
+def _dynamic_symbols(
+    library: bytes, records: Records, sections: Sequence[Sequence[int]], symbols: Sequence[int]
+) -> list[_DynamicSymbol]:
+    texts = sections[symbols[6]]
+    strings = library[texts[4] : texts[4] + texts[5]]
+    found = []
     for record in records.symbol.iter_unpack(library[symbols[4] : symbols[4] + symbols[5]]):
-        number, _, _, _, value, _ = records.symbol_fields(record)
-        if library.startswith(_SLOT.encode() + b"\0", names + number):
-            return value
-    raise ArtifactError(f"expected a library of a network, found one without {_SLOT}; compile it again")
+        name_at, *fields = records.symbol_fields(record)
+        found.append(_DynamicSymbol(strings[name_at : strings.index(b"\0", name_at)].decode(), tuple(fields)))
+    return found

@@ -20,7 +20,7 @@ _HEADER = Template("""\
  *
 $described
  *
- * $linking
+ * The code beside this file holds the parameters. A program links any number of networks of different names.
  */
 #ifndef ${upper}_NETWORK_H
 #define ${upper}_NETWORK_H
@@ -36,7 +36,9 @@ extern "C" {
 
 int32_t $function(const sateen_host *host, DLTensor *const *args, int32_t n);
 const void *$parameters(void);
-$messages
+const sateen_host *$default_host(void);
+const char *$status_message(int32_t status);
+
 #ifdef __cplusplus
 }
 #endif
@@ -72,8 +74,6 @@ $shapes
 #endif
 """)
 
-_SHARED = "The library holds the parameters. A program links one network; several are opened with dlopen."
-_STATIC = "The code beside this file holds the parameters. A program links any number of networks of different names."
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
     re.findall(
@@ -98,18 +98,15 @@ def header_of(
     target: str,
     name: str,
     aliases: Mapping[str, str] = MappingProxyType({}),
-    *,
-    static: bool = False,
 ) -> str:
     """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
 
-    All names that it defines begin with `name`; with `static` those of the symbols that it declares, too. `aliases` are
-    the outputs that may use the memory of an input. Raises
-    ArgumentError if `name` is no C identifier, TargetError if `target` is not the text of a target.
+    All names that it defines and declares begin with `name`. `aliases` are the outputs that may use the memory of an
+    input. Raises ArgumentError if `name` is no C identifier, TargetError if `target` is not the text of a target.
     """
     if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
         raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
-    symbol = partial(symbol_of, name) if static else str
+    symbol = partial(symbol_of, name)
     all_of = signature.parameters
     *arrays, parameters, workspace = all_of
     names = _c_names(arrays)
@@ -135,10 +132,9 @@ def header_of(
         ),
         function=symbol(signature.name),
         parameters=symbol("sateen_parameters"),
-        messages=f"const char *{symbol('sateen_status_message')}(int32_t status);\n" if static else "",
+        default_host=symbol("sateen_default_host"),
         status_message=symbol("sateen_status_message"),
         alignment=workspace.alignment,
-        linking=_STATIC if static else _SHARED,
         arguments=", ".join([*(f"{_c_type(p)} *{c}" for p, c in given[:-1]), "void *workspace"]),
         count=len(all_of),
         shapes="\n".join(

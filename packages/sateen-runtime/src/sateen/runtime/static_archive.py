@@ -106,7 +106,7 @@ def network_archive(archive: bytes, parameters: bytes | memoryview, name: str) -
 
 
 def symbol_of(name: str, symbol: str) -> str:
-    """The name of a symbol of a library in the archive of a network with this name."""
+    """The name of a symbol of the compiler in the library, archive or text of a network with this name."""
     return f"{name}_sateen_{symbol.removeprefix('sateen_')}"
 
 

@@ -60,8 +60,7 @@ FORMS = {
     default="network",
     show_default=True,
     metavar="NAME",
-    help="What the names in the header begin with, and those of all symbols of an archive or of C; the name of the "
-    "package.",
+    help="What the names in the header and those of all symbols begin with; the name of the package.",
 )
 @memory_options
 @compilation_options

@@ -6,10 +6,10 @@ never executable. Equal arguments give equal bytes.
 """
 
 import os
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from sateen.runtime.elf_records import hash_table
 from sateen.runtime.errors import LinkError
 from sateen.tensor_ir.link.image import Image, Output
 from sateen.tensor_ir.link.merge import merge_objects
@@ -272,7 +272,7 @@ class _Library:
     def fill_dynamic_sections(self) -> None:
         """Write the data of the dynamic loader: symbols and their hash table, relocations, and their places."""
         self.image[".dynsym"].data[:] = b"".join(self._dynamic_symbols())
-        self.image[".hash"].data[:] = _hash_table(("", *self.imports, *self.exports))
+        self.image[".hash"].data[:] = hash_table(("", *self.imports, *self.exports))
         records, in_place = self.image.records, self.linking.addends_in_place
         self.image.relocations.data[:] = b"".join(
             records.relocation_bytes(place, symbol, kind, None if in_place else addend)
@@ -353,20 +353,3 @@ def _output_name(section: Section) -> str:
     if section.type in (SHT_INIT_ARRAY, SHT_FINI_ARRAY):
         return ".init_array" if section.type == SHT_INIT_ARRAY else ".fini_array"
     return ".data.rel.ro" if section.name.startswith(".data.rel.ro") else ".data"
-
-
-def _hash_table(names: Sequence[str]) -> bytes:
-    """The table of DT_HASH over the dynamic symbols, with as many buckets as symbols; number 0 is void."""
-    buckets, chains = [0] * len(names), [0] * len(names)
-    for index, name in enumerate(names[1:], start=1):
-        bucket = _hash(name) % len(buckets)
-        chains[index], buckets[bucket] = buckets[bucket], index
-    return struct.pack(f"<{2 + 2 * len(names)}I", len(buckets), len(chains), *buckets, *chains)
-
-
-def _hash(name: str) -> int:
-    value = 0
-    for byte in name.encode():
-        value = (value << 4) + byte
-        value = (value ^ (value & 0xF0000000) >> 24) & 0x0FFFFFFF
-    return value
