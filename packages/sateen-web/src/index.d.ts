@@ -76,6 +76,8 @@ export class Model {
   readonly target: string;
   /** The threads of a run, the caller's among them. */
   readonly threads: number;
+  /** The bytes of the network's memory. */
+  readonly memoryBytes: number;
   /** The outputs by name, new tensors. Throws ArgumentError for inputs that don't fit, ExecutionError for a failure. */
   run(inputs: Record<string, Input>): Promise<Record<string, Tensor>>;
   /** Times samples of runs, after one run that is not counted. */
@@ -87,6 +89,8 @@ export class Model {
 export interface LoadOptions {
   /** The most threads of a run; 1 by default. An artifact for `wasm32-threads` uses them where memory can be shared. */
   threads?: number;
+  /** The most bytes of the network's memory, which has at most 4 GiB. */
+  memoryBytes?: number;
 }
 
 /**

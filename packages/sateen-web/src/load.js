@@ -9,14 +9,17 @@ const NODE_FILES = "node:fs/promises";
 /**
  * The network of an artifact, which is bytes, or a URL as text or value: relative to the page, or `file:` in Node.
  *
- * `threads` caps the threads of a run: an artifact for `wasm32-threads` uses them where memory can be shared. Throws ArtifactError for an artifact that can't be fetched, is damaged, or made
- * for another machine, OutOfMemoryError if there is no memory for it, ArgumentError for a source of another kind.
+ * `threads` caps the threads of a run: an artifact for `wasm32-threads` uses them where memory can be shared.
+ * `memoryBytes` caps the network's memory, which has at most 4 GiB. Throws ArtifactError for an artifact that can't be
+ * fetched, is damaged, or made for another machine, OutOfMemoryError if there is no memory for it, ArgumentError for a
+ * source of another kind.
  */
-export async function load(source, { threads = 1 } = {}) {
+export async function load(source, { threads = 1, memoryBytes = Infinity } = {}) {
   if (!Number.isSafeInteger(threads) || threads < 1) {
     throw new ArgumentError(`expected threads of 1 or more, found ${threads}`);
   }
-  return modelOf(await bytesOf(source), threads);
+  if (!(memoryBytes > 0)) throw new ArgumentError(`expected memoryBytes above 0, found ${memoryBytes}`);
+  return modelOf(await bytesOf(source), { threads, memoryBytes });
 }
 
 async function bytesOf(source) {

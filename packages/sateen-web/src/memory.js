@@ -1,5 +1,5 @@
 /**
- * The memory of a network: arrays one after the other behind the module's own data, and the ABI's description of each.
+ * The memory of a library: arrays one after the other behind the module's own data, and the ABI's description of each.
  *
  * A `DLTensor` of machines of 32 bits has data, device type and number, rank, element type, shape and strides as words
  * of 4 bytes, then an offset of 8; shapes are int64 (docs/design/abi.md of sateen).
@@ -7,76 +7,85 @@
 
 import { OutOfMemoryError } from "./errors.js";
 
-const PAGE_BYTES = 65536;
-const MOST_PAGES = 65536;
+export const PAGE_BYTES = 65536;
 const TENSOR_BYTES = 32;
-const POINTER_BYTES = 4;
+export const POINTER_BYTES = 4;
 const EXTENT_BYTES = 8;
 const ALIGNMENT = 64;
 const PROCESSOR = 1; // kDLCPU
 
-/** Places of arrays, and of what describes them, before there is a memory. */
-export class MemoryPlan {
-  #end;
+/**
+ * The memory of a library behind the module's own data: places are taken one after the other, and given back all at once.
+ *
+ * The module may take pages for itself, which come behind those that are there; then places go on behind them.
+ */
+export class Arena {
+  #memory;
+  #mostPages;
+  #parts;
 
-  constructor(start) {
-    this.#end = start;
-    this.arrays = [];
+  /** `start` is where the module's own data end; the memory has at most `mostPages`. */
+  constructor(memory, start, mostPages) {
+    this.#memory = memory;
+    this.#mostPages = mostPages;
+    this.#parts = [{ start, next: start, end: memory.buffer.byteLength }];
   }
 
-  /** Room for an array of a type and shape. */
+  /** Room for an array of a type and shape. Throws OutOfMemoryError if there is none. */
   add(type, shape) {
     const bytes = shape.reduce((product, extent) => product * extent, type.bytes);
-    const array = { type, shape, bytes, data: this.#take(bytes), extents: this.#take(shape.length * EXTENT_BYTES) };
-    array.tensor = this.#take(TENSOR_BYTES);
-    this.arrays.push(array);
-    return array;
+    const [data, extents, tensor] = [bytes, shape.length * EXTENT_BYTES, TENSOR_BYTES].map((size) => this.take(size));
+    return { type, shape, bytes, data, extents, tensor };
   }
 
-  /** Room for the stack of a thread; its upper end, where it begins. */
-  addStack(bytes) {
-    return this.#take(bytes) + bytes;
-  }
-
-  /** Room for the pointers to all arrays, in their order. */
-  addPointers() {
-    return this.#take(this.arrays.length * POINTER_BYTES);
-  }
-
-  get pages() {
-    return Math.ceil(this.#end / PAGE_BYTES);
-  }
-
-  #take(bytes) {
-    const place = Math.ceil(this.#end / ALIGNMENT) * ALIGNMENT;
-    this.#end = place + bytes;
+  /** A place of so many bytes, at a multiple of 64. Throws OutOfMemoryError if there is none. */
+  take(bytes) {
+    const part = this.#parts.find(({ next, end }) => aligned(next) + bytes <= end) ?? this.#grown(bytes);
+    const place = aligned(part.next);
+    part.next = place + bytes;
     return place;
   }
-}
 
-/** The memory that a module imports, all zero. Throws OutOfMemoryError if there is none. */
-export function memoryOf({ pages, isShared, hasMaximum }) {
-  const limits = hasMaximum ? { initial: pages, maximum: MOST_PAGES } : { initial: pages };
-  return withPages(pages, () => new WebAssembly.Memory({ ...limits, shared: isShared }));
-}
+  /** Give all places back. */
+  clear() {
+    for (const part of this.#parts) part.next = part.start;
+  }
 
-/** Make memory larger, so that it has some pages in all. Throws OutOfMemoryError if there are none. */
-export function grow(memory, pages) {
-  const more = pages - memory.buffer.byteLength / PAGE_BYTES;
-  if (more > 0) withPages(pages, () => memory.grow(more));
-}
-
-function withPages(pages, take) {
-  try {
-    if (pages > MOST_PAGES) throw new RangeError("a memory of WebAssembly has at most 4 GiB");
-    return take();
-  } catch (error) {
-    const megabytes = Math.ceil((pages * PAGE_BYTES) / 2 ** 20);
-    throw new OutOfMemoryError(`expected ${megabytes} MiB of memory for the network: ${error.message}`);
+  /** A part with room for more bytes: the last one, if new pages come directly behind it. */
+  #grown(bytes) {
+    const end = this.#memory.buffer.byteLength;
+    let last = this.#parts.at(-1);
+    if (last.end !== end) this.#parts.push((last = { start: end, next: end, end }));
+    const pages = Math.ceil((aligned(last.next) + bytes) / PAGE_BYTES);
+    withPages(pages, this.#mostPages, () => this.#memory.grow(pages - end / PAGE_BYTES));
+    last.end = pages * PAGE_BYTES;
+    return last;
   }
 }
 
-/** Write the descriptions of arrays, and the pointers to these. */
+function aligned(place) {
+  return Math.ceil(place / ALIGNMENT) * ALIGNMENT;
+}
+
+/** The memory that a module imports, all zero, of at most `mostPages`. Throws OutOfMemoryError if there is none. */
+export function memoryOf({ pages, isShared, mostPages }) {
+  return withPages(pages, mostPages, () => new WebAssembly.Memory({ initial: pages, maximum: mostPages, shared: isShared }));
+}
+
+function withPages(pages, mostPages, take) {
+  try {
+    if (pages > mostPages) throw new RangeError(`it has at most ${inMegabytes(mostPages)} MiB`);
+    return take();
+  } catch (error) {
+    throw new OutOfMemoryError(`expected ${inMegabytes(pages)} MiB of memory for a network: ${error.message}`);
+  }
+}
+
+function inMegabytes(pages) {
+  return Math.ceil((pages * PAGE_BYTES) / 2 ** 20);
+}
+
+/** Write the descriptions of arrays, and the pointers to these in their order. */
 export function describe(memory, arrays, pointers) {
   const view = new DataView(memory.buffer);
   const word = (place, value) => view.setUint32(place, value, true);

@@ -7,7 +7,6 @@ const IMPORT_SECTION = 2;
 const FUNCTION = 0;
 const MEMORY = 2;
 
-const HAS_MAXIMUM = 0b01;
 const SHARED = 0b10;
 
 /**
@@ -17,8 +16,7 @@ const SHARED = 0b10;
  */
 export function importedMemory(module) {
   const { place, flags, pages } = limitsOf(module);
-  const isShared = (flags & SHARED) !== 0;
-  return { pages, isShared, hasMaximum: (flags & HAS_MAXIMUM) !== 0, flagsPlace: place };
+  return { pages, isShared: (flags & SHARED) !== 0, flagsPlace: place };
 }
 
 /** The module for memory that is not shared: atomic instructions are valid on either (threads proposal). */

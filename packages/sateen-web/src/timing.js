@@ -1,6 +1,8 @@
-/** How long runs took, keeping every sample. */
+/** How long calls take, keeping every sample. */
 
-/** `samples` are seconds per run, in the order measured, each the mean of `number` runs in a row. */
+import { ArgumentError } from "./errors.js";
+
+/** `samples` are seconds per call, in the order measured, each the mean of `number` calls in a row. */
 export class TimeResult {
   constructor(samples, number) {
     this.samples = Object.freeze(samples);
@@ -26,6 +28,55 @@ export class TimeResult {
     const rest = `minimum ${microseconds(this.minimum)}, spread ${(this.spread * 100).toFixed(1)}%`;
     return `${microseconds(this.median)} us (median of ${this.samples.length}, ${rest})`;
   }
+}
+
+/**
+ * Times `repeat` samples of `number` calls each, after one call that is not counted. If a sample would last less than
+ * `minSeconds`, `number` is raised until it does not. Throws ArgumentError for counts below 1 and negative times.
+ */
+export function timed(call, { number = 1, repeat = 10, minSeconds = 0 } = {}) {
+  requireOptions({ number, repeat, minSeconds });
+  call();
+  const count = lasting(call, number, minSeconds);
+  return new TimeResult(
+    Array.from({ length: repeat }, () => sample(call, count) / count),
+    count,
+  );
+}
+
+/** Times calls against each other: `repeat` rounds with a sample of each, of at least `minSeconds`; throws as `timed`. */
+export function timedInTurns(calls, { repeat = 10, minSeconds = 0 } = {}) {
+  requireOptions({ number: 1, repeat, minSeconds });
+  for (const call of calls) call();
+  const counts = calls.map((call) => lasting(call, 1, minSeconds));
+  const rounds = Array.from({ length: repeat }, () => calls.map((call, i) => sample(call, counts[i]) / counts[i]));
+  return counts.map((count, i) => new TimeResult(rounds.map((round) => round[i]), count));
+}
+
+function requireOptions({ number, repeat, minSeconds }) {
+  const isCount = (value) => Number.isSafeInteger(value) && value >= 1;
+  if (isCount(number) && isCount(repeat) && minSeconds >= 0 && minSeconds < Infinity) return;
+  throw new ArgumentError(
+    "expected number and repeat of 1 or more and a finite minSeconds of 0 or more, " +
+      `found number=${number}, repeat=${repeat}, minSeconds=${minSeconds}`,
+  );
+}
+
+/** How many calls, at least `number`, last for some seconds. */
+function lasting(call, number, seconds) {
+  let count = number;
+  for (let found = sample(call, count); found < seconds; found = sample(call, count)) {
+    const growth = found > 0 ? (seconds / found) * 1.2 : 10;
+    count = Math.floor(count * Math.min(Math.max(growth, 1.5), 10)) + 1;
+  }
+  return count;
+}
+
+/** The seconds of some calls in a row. */
+function sample(call, count) {
+  const start = performance.now();
+  for (let i = 0; i < count; i++) call();
+  return (performance.now() - start) / 1000;
 }
 
 /** The value below which a part of the samples lies, between neighbours in proportion. */

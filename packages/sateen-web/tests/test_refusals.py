@@ -157,7 +157,7 @@ def test_a_library_that_is_no_module_of_ours(
 def test_a_network_that_no_memory_can_hold(mlp: Artifact, refusal: Callable[[bytes, str], object]) -> None:
     full = "WebAssembly.Memory.prototype.grow = () => { throw new RangeError('none left'); };"
     assert refusal(mlp.to_bytes(), full + LOAD) == (
-        "OutOfMemoryError: expected 2 MiB of memory for the network: none left"
+        "OutOfMemoryError: expected 2 MiB of memory for a network: none left"
     )
 
 

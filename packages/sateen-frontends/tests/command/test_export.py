@@ -108,6 +108,7 @@ def test_a_model_becomes_a_package_that_node_imports(sateen, dense, tmp_path):
     package = json.loads((tmp_path / "small/package.json").read_text())
     assert package["name"] == "small-net"
     assert [name for name in package["files"] if not (tmp_path / "small" / name).exists()] == []
+    assert not (tmp_path / "small/sateen/device").exists()
     assert "/** The network small-net, ready to run: from " in (tmp_path / "small/index.d.ts").read_text()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".small")] == []
     if shutil.which("node") is None:

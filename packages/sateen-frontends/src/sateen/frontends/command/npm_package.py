@@ -14,6 +14,8 @@ from tempfile import mkdtemp
 
 from sateen.runtime import ArgumentError, Artifact, ArtifactError, Target
 
+_NETWORK_ONLY = shutil.ignore_patterns("device")
+"""Leaves out the modules of sessions, which no network needs."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,213}")
 _INDEX = """\
 /** The network {name}: `const model = await load({{ threads }})`, then `await model.run(inputs)`. */
@@ -69,7 +71,7 @@ def write_npm_package(artifact: Artifact, folder: Path, name: str) -> None:
 
 def _fill(folder: Path, artifact: Artifact, name: str) -> None:
     with as_file(files("sateen.frontends.command").joinpath("javascript")) as sources:
-        shutil.copytree(sources, folder / "sateen", copy_function=shutil.copyfile)
+        shutil.copytree(sources, folder / "sateen", ignore=_NETWORK_ONLY, copy_function=shutil.copyfile)
     artifact.save(folder / f"{name}.sateen")
     package = {
         "name": name,

@@ -1,0 +1,148 @@
+/** Compiled functions: the module of a library, its memory, its threads, and calls. */
+
+import { fieldsOf, listOf, parse, textOf } from "./checked_json.js";
+import { ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError } from "./errors.js";
+import { Arena, PAGE_BYTES, POINTER_BYTES, describe, memoryOf, textAt } from "./memory.js";
+import { importedMemory, unshared } from "./memory_import.js";
+import { STACK_BYTES, canShareMemory, startThreads, stopThreads } from "./threads.js";
+
+const ABI_VERSION = 2;
+const EXPORTS = ["__heap_base", "sateen_abi_version", "sateen_status_message", "sateen_metadata"];
+const MOST_PAGES = 65536; // 4 GiB
+const MOST_FUNCTIONS = 1 << 20;
+const OUT_OF_MEMORY = 9;
+const OF_ARGUMENTS = [2, 3, 4, 5, 6, 7, 8, 11];
+
+/** A library that is ready for calls. `functions` has what its metadata say of each, by name. */
+export class Library {
+  #exports;
+  #memory;
+  #arena;
+  #workers;
+  #isOpen = true;
+
+  /** Use `Library.of`, which makes libraries. */
+  constructor(exports, memory, arena, workers) {
+    this.#exports = exports;
+    this.#memory = memory;
+    this.#arena = arena;
+    this.#workers = workers;
+    this.functions = functionsOf(textAt(memory, exports.sateen_metadata.value));
+  }
+
+  /**
+   * The library of a module in bytes, with at most so many threads and bytes of memory.
+   *
+   * Throws ArtifactError for what is no library of ours, OutOfMemoryError if there is no memory for it.
+   */
+  static async of(bytes, { threads = 1, memoryBytes = Infinity } = {}) {
+    const compiled = await moduleOf(bytes);
+    const imported = importedMemory(bytes);
+    const isShared = imported.isShared && threads > 1 && canShareMemory();
+    const module = imported.isShared && !isShared ? await moduleOf(unshared(bytes, imported)) : compiled;
+    const mostPages = Math.min(Math.floor(memoryBytes / PAGE_BYTES), MOST_PAGES);
+    const memory = memoryOf({ pages: imported.pages, isShared, mostPages });
+    const { exports } = await WebAssembly.instantiate(module, { env: { memory } });
+    if (exports.sateen_abi_version() !== ABI_VERSION) {
+      throw new ArtifactError(`expected a library of ABI ${ABI_VERSION}, found ${exports.sateen_abi_version()}`);
+    }
+    const stacks = new Arena(memory, exports.__heap_base.value, mostPages);
+    const tops = Array.from({ length: isShared ? threads - 1 : 0 }, () => stacks.take(STACK_BYTES) + STACK_BYTES);
+    const arena = new Arena(memory, tops.at(-1) ?? exports.__heap_base.value, mostPages);
+    return new Library(exports, memory, arena, await startThreads(module, memory, tops));
+  }
+
+  /** The threads of a call, the caller's among them. */
+  get threads() {
+    return 1 + this.#workers.length;
+  }
+
+  get memoryBytes() {
+    return this.#memory.buffer.byteLength;
+  }
+
+  /** Room in memory for an array of a type and shape, which `bytesOf` shows. Throws OutOfMemoryError. */
+  room(type, shape) {
+    return this.#arena.add(type, shape);
+  }
+
+  /** The bytes of an array, for as long as memory does not grow. */
+  bytesOf({ data, bytes }) {
+    return new Uint8Array(this.#memory.buffer, data, bytes);
+  }
+
+  /** Gives all room back. */
+  clear() {
+    this.#arena.clear();
+  }
+
+  /**
+   * A call of a function with arrays of this library.
+   *
+   * It throws ArgumentError for arrays that the function refuses, OutOfMemoryError if it finds no memory for its
+   * workspace, ExecutionError if it fails; with a trap, which leaves a library undefined, as its cause.
+   */
+  bind(name, arrays) {
+    const pointers = this.#arena.take(arrays.length * POINTER_BYTES);
+    describe(this.#memory, arrays, pointers);
+    return () => {
+      if (!this.#isOpen) throw new ArgumentError(`${name}: expected an open model, found a closed one`);
+      let status;
+      try {
+        status = this.#exports[name](0, pointers, arrays.length);
+      } catch (error) {
+        throw new ExecutionError(`${name}: the code ended with ${error.name}: ${error.message}`, { cause: error });
+      }
+      if (status !== 0) throw this.#failure(name, arrays, status);
+    };
+  }
+
+  /** Ends the threads. There are no calls from then on. */
+  close() {
+    stopThreads(this.#workers);
+    this.#isOpen = false;
+  }
+
+  #failure(name, arrays, status) {
+    const message = textAt(this.#memory, this.#exports.sateen_status_message(status));
+    const [code, index] = [status & 0xff, (status >> 8) & 0xffff];
+    if (code === OUT_OF_MEMORY) return new OutOfMemoryError(`${name}: no memory left for its workspace`);
+    if (!OF_ARGUMENTS.includes(code) || index >= arrays.length) return new ExecutionError(`${name}: ${message}`);
+    const { type, shape } = arrays[index];
+    const parameter = this.functions.get(name).parameters[index];
+    const place = `argument ${index} (${parameter?.name})`;
+    return new ArgumentError(`${name}: ${place}: ${message}; found ${type.name}[${shape.join(", ")}]`);
+  }
+}
+
+async function moduleOf(bytes) {
+  let module;
+  try {
+    module = await WebAssembly.compile(bytes);
+  } catch (error) {
+    throw new ArtifactError(`expected a library that this engine compiles: ${error.message}`);
+  }
+  const imports = WebAssembly.Module.imports(module).map(({ module: from, name }) => `${from}.${name}`);
+  if (imports.join() !== "env.memory") {
+    throw new ArtifactError(`expected a library that imports env.memory alone, found ${imports.join(", ") || "nothing"}`);
+  }
+  const exported = new Set(WebAssembly.Module.exports(module).map(({ name }) => name));
+  const missing = EXPORTS.filter((name) => !exported.has(name));
+  if (missing.length > 0) {
+    throw new ArtifactError(`expected a library that exports ${EXPORTS.join(", ")}, found none of ${missing.join(", ")}`);
+  }
+  return module;
+}
+
+/** The functions that the metadata of a library name, in the order of their names there. */
+function functionsOf(metadata) {
+  const what = "the metadata of a library";
+  const { functions } = fieldsOf(parse(new TextEncoder().encode(metadata), what), what, ["functions"]);
+  const found = listOf(functions, "the functions of a library", MOST_FUNCTIONS).map((described) => {
+    const { name, parameters } = fieldsOf(described, "a function", ["name", "parameters"]);
+    const key = textOf(name, "the name of a function", 512);
+    listOf(parameters, `the parameters of ${key}`, 65535);
+    return [key, described];
+  });
+  return new Map(found);
+}
