@@ -26,6 +26,9 @@ MISSING = [tool for tool in (COMPILER, EMULATOR) if shutil.which(tool) is None]
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed here: {', '.join(MISSING)}")
 
+SLACK = 128
+"""Bytes by which a run may take less of the stack than counted: what rounding its pointer down may take at most."""
+
 ON_BOTH = pytest.mark.parametrize("processor", sorted(MACHINES))
 
 
@@ -54,19 +57,24 @@ def text_of(part: Part) -> tuple[list[str], list[str]]:
     given = [f"(const void *){name}_input{i}" for i in range(len(artifact.inputs))]
     given += [f"(void *){name}_output{i}" for i in range(len(sizes))]
     call = f"{name}_run(NULL, {', '.join(given)}, {name}_workspace)"
+    arrays += [f"MEASURED({name}_sateen_run)"]
     statements = [f'if ({call} != 0) write_text("failed\\n");']
+    statements += [f"write_bytes((const unsigned char *)&{name}_sateen_run_taken, sizeof(uint32_t));"]
     statements += [f"write_bytes({name}_output{i}, {size});" for i, size in enumerate(sizes)]
     return arrays, statements
 
 
 def run_program(folder: Path, processor: str, parts: Sequence[Part]) -> list[list[np.ndarray]]:
-    """The outputs of networks that one program runs in turn, on an emulated machine of a processor."""
+    """The outputs of networks that one program runs in turn, on an emulated machine of a processor.
+
+    None takes more of the stack than its artifact says.
+    """
     machine, unit = MACHINES[processor]
     texts = [text_of(part) for part in parts]
     (folder / "main.c").write_text(
         "\n".join(
             [
-                "#include <stddef.h>",
+                '#include "stack.h"',
                 "void write_text(const char *text);",
                 *(line for arrays, _ in texts for line in arrays),
                 "static void write_bytes(const unsigned char *bytes, int count) {",
@@ -92,12 +100,13 @@ def run_program(folder: Path, processor: str, parts: Sequence[Part]) -> list[lis
     code = [f"-mcpu={processor}", "-mthumb", "-mfloat-abi=hard", f"-mfpu={unit}", "-O1", "-ffreestanding"]
     checks = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fno-tree-loop-distribute-patterns"]
     sources = [str(PARTS / "start.c"), "main.c", *(f"lib{part.name}.a" for part in parts)]
-    include = ["-I.", f"-I{files('sateen.runtime') / 'include'}"]
+    include = ["-I.", f"-I{PARTS}", f"-I{files('sateen.runtime') / 'include'}"]
     linked = [
         "-nostdlib",
         "-T",
         str(PARTS / "program.ld"),
         "-Wl,--fatal-warnings,--build-id=none,-z,noexecstack",
+        *(f"-Wl,--wrap={part.name}_sateen_run" for part in parts),
         "-o",
         "program.elf",
     ]
@@ -107,10 +116,19 @@ def run_program(folder: Path, processor: str, parts: Sequence[Part]) -> list[lis
     hosting = ["-semihosting-config", "enable=on,target=native", "-kernel", "program.elf"]
     shown = subprocess.run([*emulator, *hosting], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     lines = iter((shown.stdout + shown.stderr).split())
-    return [
-        [np.frombuffer(bytes.fromhex(next(lines)), p.dtype.numpy).reshape(p.shape) for p in part.artifact.outputs]
-        for part in parts
-    ]
+    outputs = []
+    for part in parts:
+        taken, counted = int.from_bytes(bytes.fromhex(next(lines)), "little"), part.artifact.stack_bytes
+        assert counted is not None
+        assert counted - SLACK <= taken <= counted
+        found = [bytes.fromhex(next(lines)) for _ in part.artifact.outputs]
+        outputs.append(
+            [
+                np.frombuffer(raw, p.dtype.numpy).reshape(p.shape)
+                for raw, p in zip(found, part.artifact.outputs, strict=True)
+            ]
+        )
+    return outputs
 
 
 def shared(name: str) -> Path:

@@ -93,4 +93,6 @@ def test_a_footprint_counts_flash_and_memory() -> None:
     assert found.data == 0
     assert 0 < found.code < 16 << 10
     assert found.flash == found.code + found.parameters
-    assert found.memory == found.workspace + found.arrays
+    assert found.stack is not None
+    assert 0 < found.stack < 1 << 10
+    assert found.memory == found.workspace + found.arrays + found.stack

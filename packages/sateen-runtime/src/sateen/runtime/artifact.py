@@ -88,6 +88,8 @@ class Artifact:
     values 0, 1, ... stand for."""
     steps: tuple[Step, ...] = ()
     """The kernels that `run` calls, in order, if it writes a clock after each; otherwise empty."""
+    stack_bytes: int | None = None
+    """The most that a run takes of its caller's stack, in bytes; None where the compiler doesn't know."""
 
     def __repr__(self) -> str:
         return (
@@ -143,6 +145,7 @@ class Artifact:
             "aliases": dict(self.aliases),
             **({"labels": {name: list(labels) for name, labels in self.labels.items()}} if self.labels else {}),
             **({"steps": [s.to_json() for s in self.steps]} if self.steps else {}),
+            **({} if self.stack_bytes is None else {"stack": self.stack_bytes}),
         }
 
     def _sections(self) -> dict[str, bytes | memoryview | Content]:
@@ -198,7 +201,7 @@ class Artifact:
         self._require(CodeForm.ARCHIVE)
         code, data = code_sizes(self.library)
         arrays = sum(prod(map(int, p.shape)) * p.dtype.bytes for p in (*self.inputs, *self.outputs))
-        return Footprint(code, len(self.parameters), data, self.workspace_bytes, arrays)
+        return Footprint(code, len(self.parameters), data, self.workspace_bytes, arrays, self.stack_bytes)
 
     def export_source(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write C99 text that holds the network with its parameters, and a C header beside it (ending in .h).

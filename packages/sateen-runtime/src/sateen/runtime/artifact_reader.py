@@ -179,6 +179,7 @@ def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryvi
         aliases,
         _labels(fields.get("labels", {}), outputs),
         _steps(fields.get("steps", [])),
+        _stack_bytes(fields.get("stack")),
     )
 
 
@@ -217,6 +218,10 @@ def _workspace_bytes(value: object) -> int:
         raise ArtifactError(f"expected a variant of fixed dimensions whose entry is {ENTRY!r}; renew sateen-runtime")
     workspace = fields_of(variant["workspace"], "the workspace", ("cpu",))
     return integer_of(workspace["cpu"], "the size of the workspace", 0, _MOST_BYTES)
+
+
+def _stack_bytes(value: object) -> int | None:
+    return None if value is None else integer_of(value, "the size of the stack", 0, _MOST_BYTES)
 
 
 def _steps(value: object) -> tuple[Step, ...]:

@@ -25,10 +25,11 @@ _LARGEST_INDEX = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """The bytes that a network takes of a machine without a system, beside the stack.
+    """The bytes that a network takes of a machine without a system.
 
     Flash holds `code`, with the constants in it, and `parameters`. Memory holds `data`, which the code writes,
-    `workspace` and `arrays`, which are inputs and outputs.
+    `workspace`, `arrays`, which are inputs and outputs, and `stack`, the most that the network's functions take, which
+    is not counted where it is None, not known.
     """
 
     code: int
@@ -36,6 +37,7 @@ class Footprint:
     data: int
     workspace: int
     arrays: int
+    stack: int | None
 
     @property
     def flash(self) -> int:
@@ -43,7 +45,7 @@ class Footprint:
 
     @property
     def memory(self) -> int:
-        return self.data + self.workspace + self.arrays
+        return self.data + self.workspace + self.arrays + (self.stack or 0)
 
 
 def pack_archive(members: Mapping[str, bytes]) -> bytes:

@@ -51,10 +51,12 @@ def flash_text(footprint: Footprint) -> str:
 
 def memory_text(footprint: Footprint) -> str:
     data = f"data {size(footprint.data)}, " if footprint.data else ""
-    return (
-        f"{data}workspace {size(footprint.workspace)}, inputs and outputs {size(footprint.arrays)}; "
-        "the stack is beside that"
+    stack = (
+        "; the stack, which isn't known, is beside that"
+        if footprint.stack is None
+        else f", stack {size(footprint.stack)}"
     )
+    return f"{data}workspace {size(footprint.workspace)}, inputs and outputs {size(footprint.arrays)}{stack}"
 
 
 def byte_count(text: str) -> int:
@@ -71,7 +73,7 @@ def memory_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--flash", type=byte_count, metavar="512K", help="Refuse code and parameters beyond this size.")
     @click.option(
-        "--ram", type=byte_count, metavar="128K", help="Refuse workspace, inputs and outputs beyond this size."
+        "--ram", type=byte_count, metavar="128K", help="Refuse workspace, inputs, outputs and stack beyond this size."
     )
     @functools.wraps(verb)
     def collected(flash: int | None, ram: int | None, **others: Any) -> Any:

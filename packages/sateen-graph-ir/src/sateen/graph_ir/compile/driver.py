@@ -26,6 +26,7 @@ from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.tune import Records
 from sateen.graph_ir.version import __version__
 from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
+from sateen.runtime.artifact import ENTRY
 from sateen.runtime.signature import Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import ObjectCache
@@ -45,11 +46,11 @@ from sateen.tensor_ir.codegen import (
 )
 from sateen.tensor_ir.host import pool_symbols
 from sateen.tensor_ir.ir import DENORMALS, Function
-from sateen.tensor_ir.link import link, link_static
+from sateen.tensor_ir.link import link, link_static, stack_depth
 from sateen.tensor_ir.targets import System, features_of, with_features
 
 STATIC_EXPORTS = (
-    "run",
+    ENTRY,
     "sateen_abi_version",
     "sateen_default_host",
     "sateen_status_message",
@@ -164,8 +165,9 @@ def build(
         codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
         told = str(with_features(complete))
         metadata = Metadata(_producer(), told, (signature_of(network.entry),))
-        library = _library(codes, metadata, complete, _soname(graph.name), static=static)
+        library, stack_bytes = _library(codes, metadata, complete, _soname(graph.name), static=static)
     else:
+        stack_bytes = None
         told = str(replace(complete, cpu="", features=()))
         library = c_network(network.kernels, network.entry, told, _producer()).encode()
     names = {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
@@ -185,18 +187,23 @@ def build(
         aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
         labels=graph.labels,
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
+        stack_bytes=stack_bytes,
     )
 
 
-def _library(codes: Sequence[bytes], metadata: Metadata, target: Target, soname: str, *, static: bool) -> bytes:
-    """The shared library of a network's code, or its static archive, which a machine without a system always gets."""
+def _library(
+    codes: Sequence[bytes], metadata: Metadata, target: Target, soname: str, *, static: bool
+) -> tuple[bytes, int | None]:
+    """The shared library of a network's code, or its static archive, which a machine without a system always gets, with
+    the depth of its stack where that is known."""
     companion = companion_text(target.triple, metadata)
     if static or System.of(target.triple) is System.NONE:
         code = compile_for(companion + STATIC_PARAMETERS_TEXT + freestanding_text(target), target)
-        return link_static([*codes, code], target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
+        archive = link_static([*codes, code], target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
+        return archive, stack_depth([*codes, code], target.triple, ENTRY)
     code = compile_for(companion + PARAMETERS_TEXT, target)
     exports = (*EXPORTS, *pool_symbols(target.triple, features_of(target)))
-    return link([*codes, code], target.triple, exports, soname)
+    return link([*codes, code], target.triple, exports, soname), None
 
 
 def _required(graph: object) -> Graph:

@@ -5,6 +5,7 @@ from collections.abc import Sequence as _Sequence
 
 from sateen.runtime.processor import architecture_of as _architecture_of
 from sateen.tensor_ir.link.archive import FREESTANDING, link_static
+from sateen.tensor_ir.link.call_graph import stack_depth
 from sateen.tensor_ir.link.elf import BIONIC, C_LIBRARY, MUSL, link_shared
 from sateen.tensor_ir.link.external import link_with_lld, linker_remedy
 from sateen.tensor_ir.link.object_file import read_object
@@ -24,6 +25,7 @@ __all__ = [
     "link_with_lld",
     "linker_remedy",
     "read_object",
+    "stack_depth",
 ]
 
 _ELF = (_System.LINUX, _System.ANDROID)

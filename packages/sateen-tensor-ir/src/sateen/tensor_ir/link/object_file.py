@@ -80,8 +80,11 @@ class ObjectFile:
     symbols: tuple[Symbol, ...]
 
 
-def read_object(content: bytes) -> ObjectFile:
-    """The object in `content`; LinkError if it is not a well-formed little-endian relocatable."""
+def read_object(content: bytes, *, thumb: bool = False) -> ObjectFile:
+    """The object in `content`; LinkError if it is not a well-formed little-endian relocatable.
+
+    Functions of ARM are in its own instruction set, or in that of Thumb if `thumb`.
+    """
     view = memoryview(content)
     if content[:4] != b"\x7fELF":
         raise LinkError(f"expected an ELF object, found {len(content)} bytes that begin with {content[:4]!r}")
@@ -98,7 +101,7 @@ def read_object(content: bytes) -> ObjectFile:
         raise LinkError(f"malformed object: {count} section headers of {entry} bytes, names in section {names_index}")
     headers = [_read(records.section_header, view, headers_at + index * entry) for index in range(count)]
     sections = _read_sections(view, headers, names_index)
-    symbols = _read_symbols(records, machine, headers, sections)
+    symbols = _read_symbols(records, machine, headers, sections, thumb=thumb)
     return ObjectFile(machine, records.word, flags, _read_relocations(records, headers, sections, symbols), symbols)
 
 
@@ -138,7 +141,7 @@ def _content(view: memoryview, header: tuple[Any, ...]) -> memoryview:
 
 
 def _read_symbols(
-    records: Records, machine: int, headers: list[tuple[Any, ...]], sections: list[Section]
+    records: Records, machine: int, headers: list[tuple[Any, ...]], sections: list[Section], *, thumb: bool
 ) -> tuple[Symbol, ...]:
     tables = [index for index, section in enumerate(sections) if section.type == SHT_SYMTAB]
     if len(tables) != 1:
@@ -148,12 +151,12 @@ def _read_symbols(
         raise LinkError(f"malformed object: a symbol table of {table.size} bytes, names in section {names_index}")
     names = sections[names_index].data
     return tuple(
-        _symbol(records.symbol_fields(entry), names, sections, is_arm=machine == _EM_ARM)
+        _symbol(records.symbol_fields(entry), names, sections, is_arm=machine == _EM_ARM, thumb=thumb)
         for entry in records.symbol.iter_unpack(table.data)
     )
 
 
-def _symbol(entry: tuple[int, ...], names: memoryview, sections: list[Section], *, is_arm: bool) -> Symbol:
+def _symbol(entry: tuple[int, ...], names: memoryview, sections: list[Section], *, is_arm: bool, thumb: bool) -> Symbol:
     name_at, info, _, section_index, value, size = entry
     name, binding, kind = _name(names, name_at), info >> 4, info & 0xF
     if section_index == _SHN_COMMON or kind in (STT_COMMON, STT_TLS, STT_GNU_IFUNC):
@@ -163,10 +166,12 @@ def _symbol(entry: tuple[int, ...], names: memoryview, sections: list[Section], 
     if section_index >= len(sections):
         raise LinkError(f"malformed object: symbol {name!r} is in section {section_index} of {len(sections)}")
     section = sections[section_index]
-    if is_arm and kind == STT_FUNC and value & 1:
-        raise LinkError(
-            f"symbol {name!r} is code of Thumb, expected code of ARM: compile for a triple that begins with arm"
-        )
+    if is_arm and kind == STT_FUNC and value & 1:  # marks Thumb
+        if not thumb:
+            raise LinkError(
+                f"symbol {name!r} is code of Thumb, expected code of ARM: compile for a triple that begins with arm"
+            )
+        value -= 1
     if value + size > section.size:
         raise LinkError(f"malformed object: symbol {name!r} lies outside its section {section.name!r}")
     return Symbol(name, binding, kind, section, value, size)

@@ -26,12 +26,19 @@ from sateen.tensor_ir.targets import AbiLayout, Architecture, FloatMode
 class _Writer:
     def __init__(self, layout: AbiLayout) -> None:
         self.layout = layout
+        self.storage: list[str] = []
         self.lines: list[str] = []
         self.number = 0
 
     def emit(self, operation: str) -> str:
         self.number += 1
         self.lines.append(f"  %v{self.number} = {operation}")
+        return f"%v{self.number}"
+
+    def reserve(self, kind: str) -> str:
+        """Storage on the stack, taken where the function begins, so that its frame has one size."""
+        self.number += 1
+        self.storage.append(f"  %v{self.number} = alloca {kind}\n")
         return f"%v{self.number}"
 
     def field(self, base: str, offset: int, kind: str, alignment: str = "") -> str:
@@ -92,7 +99,7 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
     storage, enter, leave = _mode(function, mode)
     return _FUNCTION.format(
         name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
-        other_version=Status.ABI_VERSION.value, storage=storage, enter=enter, leave=leave,
+        other_version=Status.ABI_VERSION.value, storage="".join(w.storage) + storage, enter=enter, leave=leave,
     )  # fmt: skip
 
 
@@ -241,7 +248,7 @@ def _check_overlaps(w: _Writer, function: Function, places: Sequence[_ArgumentMe
     columns += [("i64", owners)] if has_objects else []
     tables = []
     for kind, values in columns:
-        table = w.emit(f"alloca [{count} x {kind}]")
+        table = w.reserve(f"[{count} x {kind}]")
         for i, value in enumerate(values):
             w.lines.append(f"  store {kind} {value}, ptr {w.emit(f'getelementptr {kind}, ptr {table}, i64 {i}')}")
         tables.append(table)
