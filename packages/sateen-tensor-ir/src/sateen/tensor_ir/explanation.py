@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer
@@ -72,22 +73,31 @@ def _inlined(stage: Stage) -> StageReport:
 def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
     stage, names = plan.stage, Names()
     place = "at root" if stage.attach is None else f"at {stage.attach[0].name}.{stage.attach[1].name}"
-    if not stage.op.body:
-        shapes = [f"[{', '.join(map(str, t.shape))}]" for t in stage.outputs]
-        return StageReport(stage.name, place, stage.scope.value, " ".join(shapes), None, "extern")
-    dimensions = []
-    elements: ex.Expr = ex.const(1)
-    for axis in stage.axes:
-        base = analyzer.simplify(plan.base[axis])
-        start = "" if ex.is_const(base, 0) else f"{format_expr(base, names)} : "
-        dimensions.append(f"{start}{format_expr(plan.extent[axis], names)}")
-        elements = elements * plan.extent[axis]
-    count = analyzer.constant(elements)
-    size = None if count is None else count * sum(t.dtype.bytes for t in stage.outputs)
+    zero: ex.Expr = ex.const(0)
+    if stage.op.region_axes is None:
+        regions = [[(zero, extent) for extent in t.shape] for t in stage.outputs]
+    else:
+        regions = [[(analyzer.simplify(plan.base[a]), plan.extent[a]) for a in stage.axes]] * len(stage.outputs)
+    one: ex.Expr = ex.const(1)
+    sizes = [analyzer.constant(reduce(ex.multiply, [extent for _, extent in region], one)) for region in regions]
+    known = [n * t.dtype.bytes for n, t in zip(sizes, stage.outputs, strict=True) if n is not None]
+    size = sum(known) if len(known) == len(sizes) else None
+    shapes = dict.fromkeys(_region(region, names) for region in regions)
     kinds = {leaf: f"{kind.value} " for leaf, kind in stage.kinds.items()}
-    loops = " ".join(
-        f"{kinds.get(leaf, '')}{leaf.name}:{format_expr(plan.loops[leaf], names)}"
-        for leaf in stage.leaves
-        if leaf in plan.loops
+    loops = (
+        "extern"
+        if not stage.leaves and not stage.op.body
+        else " ".join(
+            f"{kinds.get(leaf, '')}{leaf.name}:{format_expr(plan.loops[leaf], names)}"
+            for leaf in stage.leaves
+            if leaf in plan.loops
+        )
     )
-    return StageReport(stage.name, place, stage.scope.value, f"[{', '.join(dimensions)}]", size, loops)
+    return StageReport(stage.name, place, stage.scope.value, " ".join(shapes), size, loops)
+
+
+def _region(region: Sequence[tuple[ex.Expr, ex.Expr]], names: Names) -> str:
+    """The first index and the extent of each dimension."""
+    starts = ["" if ex.is_const(base, 0) else f"{format_expr(base, names)} : " for base, _ in region]
+    extents = [format_expr(extent, names) for _, extent in region]
+    return f"[{', '.join(map(str.__add__, starts, extents))}]"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
-from sateen.tensor_ir.te.tensor import Operation, Tensor
+from sateen.tensor_ir.te.tensor import Operation, Recurrence, Tensor
 
 Array = np.ndarray[Any, Any]
 Points = Mapping[Var, Array]
@@ -53,6 +54,12 @@ class ElementOracle:
     def elements(self, op: Operation) -> list[Array]:
         return _Definition(op, self).evaluate()
 
+    def require(self, tensor: Tensor, rows: Array) -> None:
+        """Compute these rows of an input, if not all of it is known beforehand."""
+
+    def steps(self, name: str, recurrences: Sequence[Recurrence], inner: Sequence[Operation]) -> list[Array]:
+        return _Steps(self, name, recurrences, inner).states()
+
     def program(
         self, name: str, statement: Stmt, inputs: Sequence[tuple[Buffer, Tensor]], outputs: Sequence[Buffer]
     ) -> list[Array]:
@@ -68,7 +75,7 @@ def _missing(tensors: Sequence[Tensor], known: Mapping[Tensor, Array]) -> list[O
     done: dict[Operation, None] = {}
     stack = [t.op for t in reversed(tensors) if t not in known]
     while stack:
-        waiting = [t.op for t in stack[-1].inputs if t not in known and t.op not in done]
+        waiting = [t.op for t in stack[-1].needed if t not in known and t.op not in done]
         if waiting:
             stack.extend(reversed(waiting))
         else:
@@ -86,21 +93,24 @@ class _Definition:
     def __init__(self, op: Operation, oracle: ElementOracle) -> None:
         self.op = op
         self.known = oracle.known
+        self.require = oracle.require
         self.symbols = oracle.symbols
         self.functions = oracle.functions
         self.has_unknown = is_unknown(*(oracle.known[t] for t in op.inputs))
         self.symbol_points: dict[Var, Array] = {v: np.asarray(size, np.int64) for v, size in oracle.symbols.items()}
 
-    def evaluate(self) -> list[Array]:
+    def evaluate(self, row: int | None = None) -> list[Array]:
+        """The outputs; only one row of the first dimension if it is given."""
         shape = evaluate_shape([a.extent for a in self.op.axis], self.symbols)
+        count = prod(shape) if row is None else prod(shape[1:])
         integers = [np.dtype(object) if self.has_unknown else t.dtype.numpy for t in self.op.outputs]
         kinds = [np.float64 if t.dtype.is_float else kind for t, kind in zip(self.op.outputs, integers, strict=True)]
-        outputs = [np.empty(shape, kind) for kind in kinds]
+        outputs = [np.empty(shape if row is None else (1, *shape[1:]), kind) for kind in kinds]
         first = self.op.body[0]
         reduced = evaluate_shape([a.extent for a in self.op.reduce_axis], self.symbols)
-        terms = int(np.prod(reduced, dtype=np.int64))
-        for part in _parts(int(np.prod(shape, dtype=np.int64)), max(MAX_POINTS // max(terms, 1), 1)):
-            points = self.points(self.op.axis, shape, part)
+        terms = prod(reduced)
+        for part in _parts(count, max(MAX_POINTS // max(terms, 1), 1)):
+            points = self.points(self.op.axis, shape, part, 0 if row is None else row * count)
             if isinstance(first, Reduce):
                 values = [*self.reduce(first, points, len(part), reduced, terms)]
             else:
@@ -109,11 +119,12 @@ class _Definition:
                 output.reshape(-1)[part.start : part.stop] = value
         return outputs
 
-    def points(self, axes: Sequence[IterVar], shape: Sequence[int], part: range) -> dict[Var, Array]:
-        """The coordinates of a range of row-major positions in the domain of `axes`."""
+    def points(self, axes: Sequence[IterVar], shape: Sequence[int], part: range, first: int = 0) -> dict[Var, Array]:
+        """The coordinates of a range of row-major positions, counted from `first`, in the domain of `axes`."""
         points = dict(self.symbol_points)
         if axes:
-            points |= zip(axes, np.unravel_index(np.arange(part.start, part.stop), shape), strict=True)
+            positions = np.arange(first + part.start, first + part.stop)
+            points |= zip(axes, np.unravel_index(positions, shape), strict=True)
         return points
 
     def evaluator(self, points: Points, count: int) -> _Evaluator:
@@ -171,6 +182,53 @@ class _Definition:
             combined = np.broadcast_to(evaluator.value(result), (has_left.size,)).reshape(has_left.shape)
             merged.append(np.where(both, combined, np.where(has_right, b, a)))
         return tuple(merged), has_left | has_right
+
+
+class _Steps(ElementOracle):
+    """The steps of a scan. A row of what they compute is computed when it is first read."""
+
+    def __init__(
+        self, outer: ElementOracle, name: str, recurrences: Sequence[Recurrence], inner: Sequence[Operation]
+    ) -> None:
+        super().__init__(outer.known, outer.symbols, outer.functions)
+        self.name = name
+        self.recurrences = recurrences
+        self.now = 0
+        self.ops = {t: op for op in inner for t in op.outputs}
+        self.done: set[tuple[Operation, int]] = set()
+        for tensor in (*self.ops, *(r.state for r in recurrences)):
+            kind = np.float64 if tensor.dtype.is_float else tensor.dtype.numpy
+            self.known[tensor] = np.zeros(evaluate_shape(tensor.shape, self.symbols), kind)
+
+    def states(self) -> list[Array]:
+        """The states at all times."""
+        if is_unknown(*self.known.values()):
+            raise ExecutionError(f"scan {self.name!r} asks for numbers that are not known")
+        states = [self.known[r.state] for r in self.recurrences]
+        start = self.known[self.recurrences[0].initial].shape[0]
+        for state, recurrence in zip(states, self.recurrences, strict=True):
+            state[:start] = self.known[recurrence.initial][: len(state)]
+        for self.now in range(start, len(states[0])):
+            for recurrence in self.recurrences:
+                self.require(recurrence.update, np.full(1, self.now))
+            for state, recurrence in zip(states, self.recurrences, strict=True):
+                state[self.now] = self.known[recurrence.update][self.now]
+        return states
+
+    def require(self, tensor: Tensor, rows: Array) -> None:
+        if any(r.state is tensor for r in self.recurrences) and (late := rows.max(initial=-1)) >= self.now:
+            raise ExecutionError(
+                f"scan {self.name!r}: step {self.now} reads row {late} of state {tensor.name!r}, which is not known yet"
+            )
+        if tensor not in self.ops:
+            return
+        op = self.ops[tensor]
+        for row in np.unique(rows).tolist():
+            if (op, row) not in self.done:
+                self.done.add((op, row))
+                values = _Definition(op, self).evaluate(row if op.axis else None)
+                for output, value in zip(op.outputs, values, strict=True):
+                    self.known[output][row if op.axis else ...] = value[0] if op.axis else value
 
 
 def _identity(e: Expr, count: int) -> Array:
@@ -293,6 +351,7 @@ class _Evaluator:
                 where = np.broadcast_to(beyond, (self.count,))
                 found = int(np.broadcast_to(index, (self.count,))[np.flatnonzero(where)[0]])
                 raise self.error(f"{e} reads dimension {d} of extent {extent} at {found}", where)
+        self.definition.require(e.tensor, indices[0] if indices else np.zeros(1, np.int64))
         return np.asarray(array[tuple(indices)])
 
     def error(self, message: str, where: Array | None = None) -> ExecutionError:

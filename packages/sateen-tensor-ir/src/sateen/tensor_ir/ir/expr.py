@@ -183,6 +183,8 @@ class AxisKind(Enum):
 
     DATA = "data"
     REDUCE = "reduce"
+    TIME = "time"
+    """The steps of a scan, which follow one another."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

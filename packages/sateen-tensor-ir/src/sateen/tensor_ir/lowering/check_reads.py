@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
@@ -14,8 +14,10 @@ from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, substitute
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
+from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
+NO_VALUES: Mapping[Var, Expr] = {}
 Guarded = tuple[Read[Tensor], tuple[Expr, ...]]
 """A read, and the conditions that guard it."""
 
@@ -27,17 +29,27 @@ def check_definitions(schedule: Schedule) -> None:
     index and the end of the tensor is known. So every refusal is right, but not every fault is found.
     """
     for stage in schedule.stages:
-        _check_definition(stage.op)
+        scan = None if stage.keeper is None else stage.keeper.op
+        if isinstance(scan, ScanOp):
+            row: dict[Var, Expr] = {stage.axes[0]: scan.start + scan.scan_axis}
+            _check_definition(stage.op, (scan.scan_axis, *stage.axes[1:], *stage.op.reduce_axis), schedule, row)
+        elif stage.home is None:
+            _check_definition(stage.op, (*stage.op.axis, *stage.op.reduce_axis), schedule)
 
 
-def _check_definition(op: Operation) -> None:
-    axes = (*op.axis, *op.reduce_axis)
+def _check_definition(
+    op: Operation, axes: Sequence[IterVar], schedule: Schedule, values: Mapping[Var, Expr] = NO_VALUES
+) -> None:
+    """Check the reads of an operation over the domain of `axes`; `values` writes others over these."""
     if any(ex.is_const(a.extent, 0) for a in axes):
         return
     analyzer = Analyzer()
     for read in (r for body in op.body for r, conditions in guarded_reads(body) if not conditions):
+        if schedule[read.tensor].home is not None:  # what a step computes has rows of that step only
+            continue
         for d, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
-            first, last = (_reached(analyzer, index, highest=highest) for highest in (False, True))
+            over = substitute(index, values)
+            first, last = (_reached(analyzer, over, highest=highest) for highest in (False, True))
             if first is None or last is None:
                 continue
             beyond = last - analyzer.form(extent)
@@ -68,6 +80,26 @@ def check_overhangs(plans: Plans, schedule: Schedule, analyzer: Analyzer) -> Non
     for plan in plans.values():
         if plan.rounded:
             _check_overhang(plan, plans, schedule, analyzer)
+
+
+def check_steps(plans: Plans, schedule: Schedule, analyzer: Analyzer) -> None:
+    """Raise ScheduleError if a step of a scan may read a row of a state that is not known before it."""
+    for plan in plans.values():
+        for read, conditions in (r for body in plan.body for r in guarded_reads(body)):
+            home = schedule[read.tensor].home
+            if home is None or not read.tensor.op.is_given:
+                continue
+            scan = home[0].op
+            assert isinstance(scan, ScanOp)
+            known = [*plan.guards, *(substitute(c, plan.axis_value) for c in conditions)]
+            point = analyzer.form(substitute(read.indices[0], plan.axis_value))
+            where = f"lower: {plan.stage.name!r} reads {read}; in scan {scan.name!r}"
+            if not _holds(analyzer, analyzer.form(scan.start + scan.scan_axis) - 1 - point, known):
+                raise ScheduleError(f"{where} a step may read only rows that are provably before its own")
+            if not _holds(analyzer, point, known):
+                raise ScheduleError(
+                    f"{where} that may be before the first row, as init has {scan.start} of them; give more, or select"
+                )
 
 
 def _check_overhang(plan: StagePlan, plans: Plans, schedule: Schedule, analyzer: Analyzer) -> None:

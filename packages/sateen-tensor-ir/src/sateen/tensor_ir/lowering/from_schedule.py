@@ -12,7 +12,7 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lowering.check_legality import check_legality
-from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs
+from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs, check_steps
 from sateen.tensor_ir.lowering.nests import build_nests
 from sateen.tensor_ir.lowering.pipelines import PASSES, Observer, Pass
 from sateen.tensor_ir.lowering.regions import infer_regions
@@ -51,6 +51,7 @@ def lower(
     plans = infer_regions(schedule, analyzer)
     check_legality(plans, analyzer)
     check_overhangs(plans, schedule, analyzer)
+    check_steps(plans, schedule, analyzer)
     body = build_nests(schedule, plans, parameters, analyzer)
     outputs = frozenset(buffer for t, buffer in parameters.items() if not t.op.is_given)
     overlapping = frozenset(parameters[t] for t in aliased)
@@ -134,6 +135,8 @@ def _parameters(
 
 def _reason_inside(stage: Stage) -> str:
     """Why a stage can't write to memory of the caller; '' if it can."""
+    if stage.op.is_given:
+        return f"is the state of scan {stage.home[0].name!r}" if stage.home is not None else ""
     if stage.inlined:
         return "is inlined"
     if stage.attach is not None:

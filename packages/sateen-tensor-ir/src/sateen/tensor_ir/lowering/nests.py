@@ -13,14 +13,27 @@ from sateen.tensor_ir.ir.choices import all_of, conjuncts
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.instruction import Instruction
-from sateen.tensor_ir.ir.stmt import THREADS, Allocate, For, If, Intrinsic, LoopKind, Prefetch, Stmt, Store, sequence
+from sateen.tensor_ir.ir.stmt import (
+    EMPTY,
+    THREADS,
+    Allocate,
+    For,
+    If,
+    Intrinsic,
+    LoopKind,
+    Prefetch,
+    Stmt,
+    Store,
+    sequence,
+)
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
+from sateen.tensor_ir.lowering.places import find_places
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import Tensor, reads
+from sateen.tensor_ir.te.tensor import Recurrence, Tensor, reads
 
 
 def build_nests(schedule: Schedule, plans: Plans, arguments: Mapping[Tensor, Buffer], analyzer: Analyzer) -> Stmt:
@@ -37,12 +50,16 @@ class _Builder:
         self.arguments = arguments
         self.analyzer = analyzer
         self.buffers: dict[Tensor, Buffer] = dict(arguments)
+        self.places = find_places(schedule, plans, arguments, analyzer)
         for stage in schedule.stages:
             for tensor in stage.outputs:
+                if tensor in self.places:
+                    continue
                 if tensor not in self.buffers and (stage in plans or stage.op.data is not None):
                     self.buffers[tensor] = self._buffer(stage, tensor)
                 elif tensor not in self.buffers and stage.op.is_given:
                     raise ScheduleError(f"lower: {tensor.name!r} is read, but is not among the arguments")
+        self.buffers |= {tensor: self.buffers[scan] for tensor, scan in self.places.items()}
         self.loads = _ReadsToLoads(self)
         self.threads = {a for s in schedule.stages for a, tag in s.threads.items() if tag in THREADS}
 
@@ -70,14 +87,14 @@ class _Builder:
         """`body` with storage for the stages computed in it, except arguments."""
         for plan in reversed(plans):
             for tensor in plan.stage.outputs:
-                if tensor not in self.arguments:
+                if tensor not in self.arguments and tensor not in self.places:
                     body = Allocate(self.buffers[tensor], body, plan.stage.op.span)
         return body
 
     def index(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """The index of an element in the tensor's buffer, whose origin is the base of its region."""
         plan = self.plans.get(self.schedule[tensor])
-        if plan is None or not plan.base:
+        if plan is None or not plan.base or tensor in self.places:
             return tuple(map(self.analyzer.simplify, indices))
         return tuple(self.analyzer.simplify(i - plan.base[a]) for i, a in zip(indices, plan.stage.axes, strict=True))
 
@@ -147,7 +164,8 @@ class _Nest:
         ]
         self.reduces = any(isinstance(e, Reduce) for e in plan.body)
         self.first_reduce = reduce_positions[0] if reduce_positions else len(self.leaves)
-        self.indices = tuple(builder.analyzer.simplify(plan.value[a]) for a in self.stage.axes)
+        values = plan.axis_value if self.stage.outputs[0] in builder.places else plan.value
+        self.indices = tuple(builder.analyzer.simplify(values[a]) for a in self.stage.axes)
         self.state: State = [(builder.buffers[t], self.indices) for t in self.stage.outputs] if self.reduces else []
         self.bound = [leaf for leaf in self.leaves if leaf.kind is AxisKind.REDUCE and leaf in self.stage.threads]
         if self.adopted:
@@ -166,9 +184,22 @@ class _Nest:
     def loops(self) -> Stmt:
         return self._from(0)
 
+    def steps(self, recurrences: Sequence[Recurrence]) -> Stmt:
+        return sequence(*map(self._initial, recurrences, self.stage.outputs), self.loops())
+
+    def _initial(self, recurrence: Recurrence, output: Tensor) -> Stmt:
+        """The initial rows of a state, copied unless they are computed in its place."""
+        if recurrence.initial in self.builder.places:
+            return EMPTY
+        axes = [Var(f"i{d}") for d in range(output.ndim)]
+        value = self.builder.loads.rewrite(recurrence.initial(*axes))
+        copy: Stmt = Store(self.builder.buffers[output], tuple(axes), value, self.span)
+        copy = self._guarded([axes[0] < output.shape[0]], copy)
+        for axis, extent in reversed([*zip(axes, recurrence.initial.shape, strict=True)]):
+            copy = For(axis, ex.const(0), extent, LoopKind.SERIAL, copy, span=self.span)
+        return copy
+
     def program(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
-        if self.stage.attach is not None:
-            raise ScheduleError(f"compute_at: {self.stage.name!r} is computed as a whole, at root")
         storage = {buffer: self.builder.buffers[tensor] for buffer, tensor in buffers.items()}
         return _Rebind(storage).rewrite(rename_bound(statement))
 
@@ -181,6 +212,8 @@ class _Nest:
         return self._loops(position)
 
     def _loops(self, position: int) -> Stmt:
+        if position == len(self.leaves) and not self.stage.op.body:
+            return EMPTY
         if position == len(self.leaves):
             return self._update() if self.reduces else self._stores()
         leaf = self.leaves[position]

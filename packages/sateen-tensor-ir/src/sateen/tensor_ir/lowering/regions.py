@@ -22,6 +22,7 @@ from sateen.tensor_ir.lowering.inline_stages import Inliner
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import reads
 
 
@@ -61,8 +62,10 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
     for stage in reversed(schedule.stages):
         if stage.inlined or stage.op.is_given:
             continue
-        plan = StagePlan(stage, tuple(map(inliner.inlined, stage.op.body)))
-        if stage.op.region_axes is not None:
+        plan = StagePlan(stage, tuple(map(inliner.inlined, stage.op.accesses)))
+        if stage.op.region_axes is None:
+            _whole(stage, plan, analyzer)
+        else:
             if stage.attach is None:
                 plan.base = {axis: ex.const(0) for axis in stage.op.axis}
                 plan.extent = {axis: axis.extent for axis in stage.op.axis}
@@ -71,6 +74,17 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
             _plan_loops(stage, plan, analyzer)
         plans[stage] = plan
     return dict(reversed(plans.items()))
+
+
+def _whole(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
+    """A stage that is always computed as a whole; its reads may use axes of their own beside its loops."""
+    if stage.attach is not None:
+        raise ScheduleError(f"compute_at: {stage.name!r} is computed as a whole, at root")
+    used = {v for e in plan.body for v in walk(e) if isinstance(v, IterVar)}
+    plan.loops = {axis: axis.extent for axis in (*stage.leaves, *used)}
+    plan.value = {axis: axis for axis in stage.leaves}
+    for axis, extent in plan.loops.items():
+        analyzer.bind(axis, 0, extent)
 
 
 def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
@@ -136,6 +150,21 @@ def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Anal
         base, covered = _constant_extent(stage, axis, lows[d], highs[d], analyzer)
         plan.base[axis] = analyzer.expr(base)
         plan.extent[axis] = covered
+    if stage.keeper is not None:
+        _check_step(stage.keeper, plan, analyzer)
+
+
+def _check_step(keeper: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
+    """A step computes one row of an update, its own: rows before may be initial ones, those after aren't known."""
+    stage, scan = plan.stage, keeper.op
+    assert isinstance(scan, ScanOp)
+    row = analyzer.form(scan.start + scan.scan_axis)
+    first, count = analyzer.form(plan.base[stage.axes[0]]), analyzer.form(plan.extent[stage.axes[0]])
+    if analyzer.prove(scan.scan_axis.extent > 1) and not (first.same(row) and count.same(constant(1))):
+        raise ScheduleError(
+            f"lower: a step of scan {scan.name!r} reads rows of update {stage.name!r} other than its own; read the "
+            "state for those before"
+        )
 
 
 def _shared_by_threads(stage: Stage, host: Stage, leaf: IterVar) -> bool:

@@ -18,6 +18,7 @@ from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.schedule.relations import Fuse, Split
 from sateen.tensor_ir.schedule.stage import Stage
 from sateen.tensor_ir.te.operations import ComputeOp
+from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 
@@ -30,6 +31,26 @@ class Schedule:
         self._stage_of: dict[Tensor, Stage] = {}
         for op in _producers_first([t.op for t in outputs]):
             self._insert(Stage(self, op, op.outputs), len(self.stages))
+        for stage in list(self.stages):
+            if isinstance(stage.op, ScanOp):
+                self._enter(stage, stage.op)
+
+    def _enter(self, scan: Stage, op: ScanOp) -> None:
+        """Place what a step of a scan computes in its loop over time."""
+        step = {self[inner] for inner in op.inner}
+        states = [r.state for r in op.recurrences if r.state in self._stage_of]  # an update may need none
+        for tensor in (*(t for inner in op.inner for t in inner.outputs), *states):
+            stage = self[tensor]
+            others = [s.name for s in self.consumers(stage) if s not in step and s is not scan]
+            if others or stage.home not in (None, (scan, op.scan_axis)):
+                reader = others[0] if others else f"a step of scan {stage.home[0].name!r}" if stage.home else ""
+                raise ScheduleError(
+                    f"create_schedule: {reader} reads {tensor.name!r}, which exists within a step of scan "
+                    f"{scan.name!r}; read {scan.name!r}"
+                )
+            stage.home = (scan, op.scan_axis)
+        for recurrence in op.recurrences:
+            self[recurrence.update].keeper = scan
 
     def _insert(self, stage: Stage, position: int) -> None:
         self.stages.insert(position, stage)
@@ -78,6 +99,7 @@ class Schedule:
         copy = ComputeOp(name, axis, (Read(tensor, axis, tensor.dtype),))
         cached = Stage(self, copy, copy.outputs)
         cached.scope = place
+        cached.home = source.home
         self._insert(cached, self.stages.index(source) + 1)
         for stage in stages:
             redirect = _Redirect(tensor, copy.outputs[0])
@@ -107,6 +129,7 @@ class Schedule:
         inner = ComputeOp(f"{op.name}.{place.value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
         cached = Stage(self, inner, inner.outputs)
         cached.scope = place
+        cached.home = stage.home
         stage.op = _same_axes(op, tuple(t(*op.axis) for t in inner.outputs))
         stage.leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.DATA]
         self._insert(cached, self.stages.index(stage))
@@ -154,7 +177,9 @@ class Schedule:
         axes = list(data.values())
         axes.insert(factor_axis, factor)
         partial = ComputeOp(f"{op.name}.rf", tuple(axes), body)
-        self._insert(Stage(self, partial, partial.outputs), self.stages.index(stage))
+        partials = Stage(self, partial, partial.outputs)
+        partials.home = stage.home
+        self._insert(partials, self.stages.index(stage))
         last = IterVar(axis.name, extent=axis.extent, kind=AxisKind.REDUCE, span=axis.span)
         indices: list[IterVar] = list(op.axis)
         indices.insert(factor_axis, last)

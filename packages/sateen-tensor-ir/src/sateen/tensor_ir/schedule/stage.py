@@ -84,6 +84,10 @@ class Stage:
         self.alignments: dict[int, tuple[int, int]] = {}
         self.inlined = False
         self._attach: tuple[Stage, IterVar] | None = None
+        self.home: tuple[Stage, IterVar] | None = None
+        """The loop over time in which it is computed unless `compute_at` says where; None: at root."""
+        self.keeper: Stage | None = None
+        """The scan of which it computes the steps, and in whose storage its result is."""
         self.blocks: dict[IterVar, Stage] = {}
         """Reduce loops of attached stages that `reorder` has moved into this stage's nest."""
 
@@ -124,29 +128,34 @@ class Stage:
     def attach(self) -> tuple[Stage, IterVar] | None:
         """The loop of another stage in which this one is computed; None: at root.
 
-        It is the loop of `compute_at`, with one exception: a thread's own data, whose only reader has a loop over the
-        same threads inside that loop, is computed there. A thread runs one iteration of the inner loop, and computes
-        only the data for that iteration.
+        It is the loop of `compute_at`, or else `home`, with one exception: a thread's own data, whose only reader has
+        a loop over the same threads inside that loop, is computed there. A thread runs one iteration of the inner loop,
+        and computes only the data for that iteration.
         """
         tags = self._threads_around().intersection(THREADS)
-        if self._attach is None or not tags or self.scope.rank > Scope.LOCAL.rank:
-            return self._attach
+        place = self._place
+        if place is None or not tags or self.scope.rank > Scope.LOCAL.rank:
+            return place
         readers = self.schedule.consumers(self)
-        if len(readers) == 1 and readers[0] is not self._attach[0]:
+        if len(readers) == 1 and readers[0] is not place[0]:
             same = [leaf for leaf in readers[0].leaves if readers[0].threads.get(leaf) in tags]
-            return (readers[0], same[-1]) if same else self._attach
-        return self._attach
+            return (readers[0], same[-1]) if same else place
+        return place
 
     @attach.setter
     def attach(self, place: tuple[Stage, IterVar] | None) -> None:
         self._attach = place
 
+    @property
+    def _place(self) -> tuple[Stage, IterVar] | None:
+        return self.home if self._attach is None else self._attach
+
     def _threads_around(self) -> set[str]:
         """The hardware axes that the loops around the stage are bound to."""
         tags: set[str] = set()
         stage, seen = self, {self}
-        while stage._attach is not None and stage._attach[0] not in seen:
-            host, axis = stage._attach
+        while stage._place is not None and stage._place[0] not in seen:
+            host, axis = stage._place
             if host.threads and is_among(axis, host.leaves):
                 outer = host.leaves[: position(axis, host.leaves) + 1]
                 tags |= {host.threads[leaf] for leaf in outer if leaf in host.threads}
@@ -241,6 +250,8 @@ class Stage:
                 )
         if tail is Tail.ROUND_UP and parent.kind is AxisKind.REDUCE:
             raise ScheduleError(f"{where}: a rounded-up tail would add terms that the reduction does not have")
+        if tail is Tail.ROUND_UP:
+            self._require_own_storage(where)
         if tail is Tail.ROUND_UP and self.is_output:
             raise ScheduleError(
                 f"{where}: {self.name!r} is an output, whose storage can't be enlarged; use guard, partition or shift"
@@ -318,6 +329,7 @@ class Stage:
             raise ScheduleError(f"reorder in stage {self.name!r}: expects at least one axis, found none")
         for axis in axes:
             self._require_axis(axis, "reorder")
+            self._require_untimed(axis, "reorder")
         if len(set(axes)) != len(axes):
             raise ScheduleError(f"reorder in stage {self.name!r}: an axis is named twice")
         foreign = {axis: self._owner_of(axis) for axis in axes if not is_among(axis, self.leaves)}
@@ -405,6 +417,7 @@ class Stage:
         A reduce axis that is bound to threads is combined across them.
         """
         self._require_leaf(axis, "bind")
+        self._require_untimed(axis, "bind")
         if not isinstance(thread, ThreadAxis):
             raise ScheduleError(
                 f"{self._where('bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
@@ -488,6 +501,11 @@ class Stage:
         =>  for i: C[i] = g(f(i))
         """
         self._require_internal("compute_inline")
+        for stage in self.schedule.consumers(self):
+            if whole := [t for t in stage.op.whole_inputs if t in self.outputs]:
+                raise ScheduleError(
+                    f"compute_inline: {whole[0].name!r} is read as a whole by {stage.name!r}, so it needs storage"
+                )
         if not self.op.body or self.op.reduce_axis:
             found = "a reduction" if self.op.reduce_axis else "not a compute"
             raise ScheduleError(
@@ -496,7 +514,7 @@ class Stage:
         self.inlined, self.attach = True, None
 
     def compute_root(self) -> None:
-        """Compute the whole stage before its consumers (the default)."""
+        """Compute the whole stage before its consumers, or in a scan before those of its step (the default)."""
         self.inlined, self.attach = False, None
 
     def set_scope(self, scope: Scope | str) -> None:
@@ -516,6 +534,7 @@ class Stage:
                 f"{self._where('storage_align', axis)}: expects integers, factor >= 1 and 0 <= offset < factor, found "
                 f"{factor!r:.80} and {offset!r:.80}"
             )
+        self._require_own_storage(self._where("storage_align", axis))
         if self.is_output:
             raise ScheduleError(
                 f"{self._where('storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's"
@@ -552,6 +571,7 @@ class Stage:
     def _require_own(self, axis: IterVar, primitive: str) -> None:
         """Check that no reorder has taken the loop from another stage."""
         self._require_leaf(axis, primitive)
+        self._require_untimed(axis, primitive)
         owner = self.blocks.get(axis)
         if owner is not None:
             raise ScheduleError(
@@ -561,10 +581,26 @@ class Stage:
 
     def _require_data(self, axis: IterVar, primitive: str, reason: str) -> None:
         self._require_leaf(axis, primitive)
+        self._require_untimed(axis, primitive)
         if axis.kind is AxisKind.REDUCE:
             raise ScheduleError(f"{self._where(primitive, axis)}: it is a reduction, {reason}")
 
+    def _require_untimed(self, axis: IterVar, primitive: str) -> None:
+        if axis.kind is AxisKind.TIME:
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: it is the time of a scan, whose steps follow one another; "
+                f"{primitive} the loops of what a step computes"
+            )
+
+    def _require_own_storage(self, primitive: str) -> None:
+        if self.keeper is not None:
+            raise ScheduleError(
+                f"{primitive}: {self.name!r} is an update of scan {self.keeper.name!r}, computed in each of its steps "
+                "and stored in its result"
+            )
+
     def _require_internal(self, primitive: str) -> None:
+        self._require_own_storage(primitive)
         if self.is_output:
             raise ScheduleError(f"{primitive}: {self.name!r} is an output of the schedule")
         if self.op.is_given:

@@ -22,6 +22,7 @@ from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.extern_body import extern
 from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, rsqrt
 from sateen.tensor_ir.te.operations import compute, constant, piecewise, placeholder, var
+from sateen.tensor_ir.te.recurrence import scan
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
 from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
 
@@ -107,6 +108,7 @@ __all__ = [
     "right_shift",
     "round",
     "rsqrt",
+    "scan",
     "select",
     "sigmoid",
     "sin",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
@@ -118,6 +119,16 @@ class Operation(ABC):
         return ()
 
     @property
+    def needed(self) -> tuple[Tensor, ...]:
+        """The tensors whose values its definition starts from."""
+        return self.inputs
+
+    @property
+    def accesses(self) -> tuple[Expr, ...]:
+        """The expressions that one iteration of its loops evaluates."""
+        return self.body
+
+    @property
     def whole_inputs(self) -> tuple[Tensor, ...]:
         """The tensors of which it may read any element, so that they are computed as a whole before it."""
         return ()
@@ -141,11 +152,24 @@ class Operation(ABC):
         return self.outputs[index]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Recurrence:
+    """A state over time, the first dimension: `initial` has its first rows, `update` the others, and `state` stands for
+    it where updates read earlier rows."""
+
+    initial: Tensor
+    update: Tensor
+    state: Tensor
+
+
 class NestBuilder(Protocol):
     """Lowering of one stage."""
 
     def loops(self) -> Stmt:
         """The stage's loops around its `body`, with the stages that are computed in them."""
+
+    def steps(self, recurrences: Sequence[Recurrence]) -> Stmt:
+        """The first rows of each output, then `loops`, in which the updates are computed."""
 
     def program(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
         """A statement that runs once, with the storage of tensors for its buffers."""
@@ -156,6 +180,9 @@ class Oracle(Protocol):
 
     def elements(self, op: Operation) -> list[Array]:
         """The outputs by `body`, for every point of `axis`."""
+
+    def steps(self, name: str, recurrences: Sequence[Recurrence], inner: Sequence[Operation]) -> list[Array]:
+        """The states at all times; `inner` are the operations that a step computes."""
 
     def program(
         self, name: str, statement: Stmt, inputs: Sequence[tuple[Buffer, Tensor]], outputs: Sequence[Buffer]
