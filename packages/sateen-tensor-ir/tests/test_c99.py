@@ -41,10 +41,11 @@ def gcc():
 
 @pytest.fixture
 def compiled(gcc, tmp_path):
-    """Compile functions into a library and load it."""
+    """Compile functions into a library and load it. Short indices get the narrowest type that C allows for them."""
 
     def build(*functions, rules=DEFAULT_RULES):
-        (tmp_path / "f.c").write_text(build_functions(functions, TARGET, rules=rules).source)
+        source = build_functions(functions, TARGET, rules=rules).source
+        (tmp_path / "f.c").write_text(source.replace("int_fast32_t", "int32_t"))
         command = [gcc, *WARNINGS, "-shared", "-fPIC", tmp_path / "f.c", "-o", tmp_path / "f.so", "-lm"]
         subprocess.run(command, check=True)
         return load_module(tmp_path / "f.so")
@@ -466,6 +467,20 @@ def test_text_is_as_long_as_the_rules_of_exponentials_are():
 
 
 # Names.
+
+
+@pytest.mark.parametrize(
+    "bounds", ["[n](x: float32[n], y: out float32[n])", "(x: float32[3, 900000000], y: out float32[9])"]
+)
+def test_indices_that_may_be_large_have_64_bits(bounds):
+    access = "y[i] = x[i]" if "[n]" in bounds else "y[i] = x[2, i * 100000000]"
+    loop = f"function f{bounds}\n  for i in [0, {'n' if '[n]' in bounds else 9}):\n    {access}"
+    assert "for (int64_t i = 0;" in build_functions([parsed(loop)], TARGET).source
+
+
+def test_indices_that_fit_have_the_fastest_type_of_32_bits():
+    f = parsed("function f(x: float32[9], y: out float32[9])\n  for i in [0, 9):\n    y[i] = x[8 - i]")
+    assert "for (int_fast32_t i = 0; i < 9; ++i)" in build_functions([f], TARGET).source
 
 
 def test_any_name_of_a_tensor_is_made_an_identifier(compiled):

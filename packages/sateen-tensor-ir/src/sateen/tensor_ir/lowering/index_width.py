@@ -54,6 +54,13 @@ def shorten_host_indices(program: HostProgram, bits: int) -> HostProgram:
     return replace(program, index_bits=bits, greatest=greatest)
 
 
+def shorten_fixed_indices(program: HostProgram, bits: int) -> HostProgram:
+    """The same where nothing is known of the machine: any symbolic extent keeps 64 bits."""
+    if bits >= program.index_bits or devices_of(program.function):
+        return program
+    return replace(program, index_bits=bits) if indices_fit(program.function.body, Analyzer(), bits) else program
+
+
 def _greatest(function: Function, most_bytes: int) -> dict[Var, int]:
     """The greatest value of each symbolic extent at which no parameter takes more bytes, others being 1."""
     greatest: dict[Var, int] = {}

@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.lowering.check_expansion import check_expansion
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
-from sateen.tensor_ir.lowering.index_width import shorten_indices
+from sateen.tensor_ir.lowering.index_width import shorten_fixed_indices, shorten_indices
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
@@ -70,6 +70,8 @@ class Pipeline(Generic[Program]):
 
 DEVICE_INDEX_BITS = 32
 """The bits of a kernel's indices if they suffice: graphics processors are made for this width."""
+C_INDEX_BITS = 32
+"""The bits that C's fastest type for indices has at least: two registers are one too many on a small processor."""
 
 
 def _expand(function: Function, calls: Calls) -> Function:
@@ -88,7 +90,7 @@ C = Pipeline(
         ("refuse_flushing", lambda function, _: refuse_flushing(function)),
         ("expand_calls", _expand),
     ),
-    split_tasks,
+    lambda function: shorten_fixed_indices(split_tasks(function), C_INDEX_BITS),
 )
 OPENCL = Pipeline(
     (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir.codegen.c_family.c99_interface import PublicFunction, declarations, services
@@ -23,7 +24,9 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.identity import is_among
 from sateen.tensor_ir.ir.stmt import Allocate, For, Invoke, Let
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.lowering.pipelines import C_INDEX_BITS
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, Task
 from sateen.tensor_ir.lowering.storage import is_on_stack
 
@@ -81,6 +84,7 @@ class C99Kernel(Statements):
         self.function = function
         self.called = called
         self.tasks = program.tasks
+        self.index = DType(TypeCode.INT, program.index_bits)
         self.symbols = symbols_of(function)
         self.nonnegative.update(self.symbols)
         self.kernel_name = _kernel_name(function.name)
@@ -99,6 +103,10 @@ class C99Kernel(Statements):
         body = self.c_function(lambda: self.statement(self.function.body))
         unused = [f"  (void){self.identifiers.of(p)};" for p in parameters if p not in self.mentioned]
         self.unit.functions.append("\n".join([f"{head} {{", *unused, *body, "}"]))
+
+    def value_type(self, dtype: DType) -> str:
+        """Indices for which 32 bits suffice have C's fastest type of at least these, as wide as the machine likes."""
+        return "int_fast32_t" if dtype == INDEX and self.index.bits == C_INDEX_BITS else super().value_type(dtype)
 
     def declaration(self, node: Var | Buffer, *, restrict: bool = True) -> str:
         """The declaration of a parameter, or of a pointer to a buffer."""
@@ -242,4 +250,5 @@ class C99Kernel(Statements):
             return
         self.begin(s.start)
         offset = "" if ex.is_const(s.start, 0) else f"{self.text(s.start)} + "
-        self.counted_loop(s, f"{offset}begin", f"{offset}end")
+        index = "" if self.index.bits == 64 else f"({self.value_type(INDEX)})"
+        self.counted_loop(s, f"{offset}{index}begin", f"{offset}{index}end")
