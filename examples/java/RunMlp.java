@@ -12,11 +12,11 @@ import java.util.Locale;
 
 public class RunMlp {
     public interface Network extends Library {
-        int run(Pointer host, Tensor[] arguments, int count);
+        int mlp_sateen_run(Pointer host, Tensor[] arguments, int count);
 
-        Pointer sateen_parameters();
+        Pointer mlp_sateen_parameters();
 
-        String sateen_status_message(int status);
+        String mlp_sateen_status_message(int status);
     }
 
     /** DLPack's DLTensor: a compact array in the processor's memory. */
@@ -61,12 +61,12 @@ public class RunMlp {
         Tensor[] tensors = {
             new Tensor(data, Tensor.FLOAT, 32, 1, 784),
             new Tensor(probabilities, Tensor.FLOAT, 32, 1, 10),
-            new Tensor(network.sateen_parameters(), Tensor.UNSIGNED, 8, Long.getLong("MLP_PARAMETER_BYTES")),
+            new Tensor(network.mlp_sateen_parameters(), Tensor.UNSIGNED, 8, Long.getLong("MLP_PARAMETER_BYTES")),
             new Tensor(workspace, Tensor.UNSIGNED, 8, workspaceBytes),
         };
-        int status = network.run(null, tensors, tensors.length);
+        int status = network.mlp_sateen_run(null, tensors, tensors.length);
         if (status != 0) {
-            System.err.println("mlp: " + network.sateen_status_message(status));
+            System.err.println("mlp: " + network.mlp_sateen_status_message(status));
             System.exit(1);
         }
         for (float value : probabilities.getFloatArray(0, 10)) {
