@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -84,11 +85,16 @@ class EmulatedMachine:
     def why_not(self) -> str:
         """Why nothing can be run, '' where it can."""
         if self.program() is None:
-            return f"qemu-{self.architecture} is not installed"
+            return f"{self.name} is not installed"
         return "" if shutil.which(self.compiler) else f"{self.compiler} is not installed"
 
     def program(self) -> str | None:
-        return shutil.which(f"qemu-{self.architecture}") or shutil.which(f"qemu-{self.architecture}-static")
+        return shutil.which(self.name) or shutil.which(f"{self.name}-static")
+
+    @property
+    def name(self) -> str:
+        """The emulator's name."""
+        return f"qemu-{self.architecture}"
 
     @property
     def compiler(self) -> str:
@@ -97,6 +103,13 @@ class EmulatedMachine:
 
 AARCH64 = EmulatedMachine("aarch64", "aarch64-linux-gnu", ("-cpu", "cortex-a53"))
 """A processor with no more than all have, so that code that takes more is found."""
+
+
+class EmulatorError(EmulationError):
+    """An emulator that ends by a fault of its own, which says nothing of what it runs."""
+
+
+_ASSERTION = re.compile(r"^qemu-\S+: .*(?P<assertion>Assertion `.*') failed", re.MULTILINE)
 
 
 class Emulator:
@@ -124,6 +137,8 @@ class Emulator:
         command = [emulator, *self._machine.options, "-L", f"/usr/{self._machine.system}"]
         command += [str(self._host), str(place), name, str(data)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+        if fault := _ASSERTION.search(result.stderr):
+            raise EmulatorError(f"a fault of {self._machine.name}, {fault['assertion']}")
         if result.returncode:
             raise EmulationError(f"{name} ended with {result.returncode}: {result.stderr}")
         unpack_arrays(data.read_bytes(), arrays)

@@ -70,7 +70,8 @@ class Here(Place):
 
 
 class InC(Here):
-    """The same, after a C compiler of this machine has compiled the source."""
+    """The same, after a C compiler of this machine has compiled the source, with short indices in the narrowest type
+    that C allows for them."""
 
     def why_not(self) -> str:
         return "" if shutil.which("cc") else "cc is not installed"
@@ -78,7 +79,7 @@ class InC(Here):
     def run(self, program: Program, arrays: Sequence[Array]) -> None:
         with TemporaryDirectory() as folder:
             source, library = Path(folder, "source.c"), Path(folder, "source.so")
-            source.write_text(program.module.source, encoding="utf-8")
+            source.write_text(program.module.source.replace("int_fast32_t", "int32_t"), encoding="utf-8")
             command = ["cc", *WARNINGS, "-shared", "-fPIC", source, "-o", library, "-lm"]
             subprocess.run(command, check=True, timeout=SECONDS)
             self.call(library.read_bytes(), arrays)
@@ -145,6 +146,12 @@ COLUMNS: Mapping[str, Place] = {
     "armv7": Emulated("armv7", EmulatedMachine("arm", "arm-linux-gnueabihf", ("-cpu", "cortex-a9"))),
     "riscv64": Emulated(
         "riscv64", EmulatedMachine("riscv64", "riscv64-linux-gnu", ("-cpu", "rv64,zba=false,zbb=false"))
+    ),
+    "riscv64 with RVV": Emulated(
+        "llvm -mtriple=riscv64-linux-gnu -mattr=+v,+zvl256b",
+        EmulatedMachine(
+            "riscv64", "riscv64-linux-gnu", ("-cpu", "rv64,zba=false,zbb=false,v=true,vext_spec=v1.0,vlen=256")
+        ),
     ),
     "wasm32": InNode("wasm32"),
     "c": InC("c"),

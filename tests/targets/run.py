@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from cases import CASES, NAME, Case
 from columns import COLUMNS, Place
-from emulator import EmulationError
+from emulator import EmulationError, EmulatorError
 from tables import Result, Verdict, differences, notes, with_tables
 
 from sateen.runtime import SateenError
@@ -39,6 +39,8 @@ def examine(case: Case, place: Place) -> tuple[Verdict, str]:
         results = [_garbage(wanted) for wanted in case.expected]
         given, memory = ([np.array(a, order="C") for a in arrays] for arrays in (program.inputs, program.memory))
         place.run(program, [*given, *results, *memory])
+    except EmulatorError as fault:
+        return Verdict.NOT_RUN, str(fault)
     except (SateenError, EmulationError, OSError, RuntimeError, subprocess.SubprocessError) as error:
         return Verdict.FAILED, _first_line(error)
     for found, expected in zip(results, case.expected, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -60,14 +60,15 @@ def _cell(verdicts: Sequence[Verdict]) -> str:
     faults = [verdict.value for verdict in (Verdict.WRONG, Verdict.FAILED) if verdict in verdicts]
     if faults:
         return " and ".join(faults)
-    if Verdict.NOT_RUN in verdicts:
-        return "not run"
     right = verdicts.count(Verdict.RIGHT)
-    return "yes" if right == len(verdicts) else f"{right} of {len(verdicts)}" if right else "no"
+    if right:
+        return "yes" if right == len(verdicts) else f"{right} of {len(verdicts)}"
+    return Verdict.NOT_RUN.value if Verdict.NOT_RUN in verdicts else "no"
 
 
 def notes(results: Sequence[Result]) -> Iterator[str]:
     """A line for each reason why cases are not as defined, with the targets and the cases."""
+    total = Counter(result.target for result in results)
     cases: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         if result.verdict is not Verdict.RIGHT:
@@ -77,7 +78,7 @@ def notes(results: Sequence[Result]) -> Iterator[str]:
         for target, names in of_target.items():
             by_note[verdict, reason, tuple(names)].append(target)
     for (verdict, reason, names), targets in by_note.items():
-        what = "all" if verdict == Verdict.NOT_RUN.value else ", ".join(names)
+        what = "all" if len(names) == total[targets[0]] else ", ".join(names)
         yield f"- {', '.join(targets)}: {verdict}{f' ({reason})' if reason else ''}: {what}"
 
 

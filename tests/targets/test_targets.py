@@ -26,6 +26,7 @@ print(*dict.fromkeys(case.row for case in CASES), sep="|")
 WRONG = """
 from cases import CASES
 from columns import Here
+from emulator import EmulatorError
 from run import examine
 
 class WithoutMemory(Here):
@@ -36,10 +37,14 @@ class Failing(Here):
     def run(self, program, arrays):
         raise OSError("no such machine\\n  at all")
 
+class Faulty(Here):
+    def run(self, program, arrays):
+        raise EmulatorError("a fault of qemu")
+
 case = next(case for case in CASES if case.name == "bind")
 print(examine(case, Here("llvm")))
 case = next(case for case in CASES if case.name == "tile")
-for place in (Here, WithoutMemory, Failing):
+for place in (Here, WithoutMemory, Failing, Faulty):
     print(examine(case, place("llvm")))
 """
 
@@ -88,4 +93,5 @@ def test_what_is_refused_wrong_or_fails_is_told_apart() -> None:
         "(<RIGHT: 'as defined'>, '')",
         "(<WRONG: 'wrong'>, '')",
         "(<FAILED: 'failed'>, 'no such machine')",
+        "(<NOT_RUN: 'not run'>, 'a fault of qemu')",
     ]
