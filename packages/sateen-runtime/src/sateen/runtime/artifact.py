@@ -33,7 +33,7 @@ from sateen.runtime.files import replacing
 from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
 from sateen.runtime.network_source import SOURCE_MAGIC, network_source
-from sateen.runtime.signature import Parameter, Signature
+from sateen.runtime.signature import ENTRY, Parameter, Signature
 from sateen.runtime.static_archive import ARCHIVE_MAGIC, Footprint, code_sizes, network_archive, symbol_of
 from sateen.runtime.steps import Step
 from sateen.runtime.target import Target
@@ -48,9 +48,6 @@ SECTIONS = ("library", "parameters")
 """The sections that every artifact has and this version knows."""
 
 _NO_DIGEST = "0" * 64
-
-ENTRY = "run"
-"""The function of the library that runs the network."""
 
 
 class CodeForm(Enum):

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from sateen.runtime.artifact import (
     ARTIFACT_MAGIC,
-    ENTRY,
     FORMAT_VERSION,
     HEADER,
     LEAF_BYTES,
@@ -29,7 +28,7 @@ from sateen.runtime.artifact import (
 from sateen.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, object_of, parse, text_of, texts_of
 from sateen.runtime.errors import ArgumentError, ArtifactError
 from sateen.runtime.files import open_regular
-from sateen.runtime.signature import Parameter
+from sateen.runtime.signature import ENTRY, Parameter
 from sateen.runtime.steps import Step
 from sateen.runtime.verified import VerifiedFiles
 

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from sateen.runtime.artifact import ENTRY, Artifact, CodeForm, parameter_rows
+from sateen.runtime.artifact import Artifact, CodeForm, parameter_rows
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.content import whole
 from sateen.runtime.device import Device, cpu
@@ -21,7 +21,7 @@ from sateen.runtime.module import Argument, CompiledFunction, Module, load_modul
 from sateen.runtime.named_arrays import require_mapping, unknown, wrong_inputs
 from sateen.runtime.ndarray import ALIGNMENT, NDArray, allocator, array, compact, empty
 from sateen.runtime.outputs import Outputs
-from sateen.runtime.signature import Parameter, Signature
+from sateen.runtime.signature import ENTRY, Parameter, Signature
 from sateen.runtime.target import Target
 from sateen.runtime.verified import VerifiedFiles
 

@@ -16,6 +16,9 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ArtifactError
 
 FORMAT_VERSION = 1
+ENTRY = "run"
+"""The function that runs a network."""
+
 Extent = int | str
 """An extent or a stride, in elements: a number, or the name of a symbol that the call binds."""
 

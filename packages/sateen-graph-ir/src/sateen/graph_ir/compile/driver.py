@@ -26,8 +26,7 @@ from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.tune import Records
 from sateen.graph_ir.version import __version__
 from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
-from sateen.runtime.artifact import ENTRY
-from sateen.runtime.signature import Metadata
+from sateen.runtime.signature import ENTRY, Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import ObjectCache
 from sateen.tensor_ir.codegen import (

@@ -13,6 +13,7 @@ from sateen.graph_ir import ops
 from sateen.graph_ir.ir import HOST, Graph, Node, TensorType, Value
 from sateen.graph_ir.memory import Location, MemoryPlan
 from sateen.runtime.dtype import DType
+from sateen.runtime.signature import ENTRY
 from sateen.tensor_ir.ir import (
     INT64,
     Allocate,
@@ -45,7 +46,7 @@ def build_entry(
     kernels: Mapping[Node, str],
     copies: Mapping[TensorType, str],
     plan: MemoryPlan,
-    name: str = "run",
+    name: str = ENTRY,
     *,
     timed: bool = False,
     denormals: str = "keep",
