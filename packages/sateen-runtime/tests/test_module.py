@@ -1,4 +1,5 @@
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,9 @@ from sateen.runtime import (
     empty,
     load_module,
 )
+from sateen.runtime.dtype import DType
+from sateen.runtime.module import arrays_of
+from sateen.runtime.signature import Parameter
 
 
 @pytest.fixture
@@ -118,6 +122,26 @@ def test_extents_that_contradict_each_other_are_refused(module: Module) -> None:
 def test_a_wrong_count_is_refused(module: Module) -> None:
     with pytest.raises(ArgumentError, match=r"add: expected 3 arguments \(A, B, C\), found 2"):
         module["add"](empty((2, 4)), empty((2, 4)))
+
+
+def test_a_number_is_an_input_without_dimensions() -> None:
+    kinds = [DType.of(name) for name in ("float32", "int8", "bool")]
+    signature = Signature("f", (*(Parameter(str(k), k, ()) for k in kinds), Parameter("x", kinds[0], (2,))))
+    x = np.zeros(2, "float32")
+    taken = arrays_of(signature, (2, np.int64(-3), True, x))
+    assert [(a.dtype, a.shape, a.numpy().tolist()) for a in taken[:3]] == [
+        (kinds[0], (), 2.0),
+        (kinds[1], (), -3),
+        (kinds[2], (), True),
+    ]
+    for numbers, error in (
+        ((2, 2.5, True, x), "argument 1 (int8): expected a number of int8, found 2.5"),
+        ((2, 200, True, x), "argument 1 (int8): expected a number of int8, found 200"),
+        ((2, 1, 3, x), "argument 2 (bool): expected a number of bool, found 3"),
+        ((2, 1, True, 3.0), "argument 3 (x): expected an array that speaks DLPack, found float"),
+    ):
+        with pytest.raises(ArgumentError, match=re.escape(error)):
+            arrays_of(signature, numbers)
 
 
 def test_a_read_only_output_is_refused_and_a_read_only_input_is_not(module: Module) -> None:

@@ -67,7 +67,6 @@ for w_1 in [0, 2):
 
 UNCHANGED = {
     "a loop that did not ask": "for o in [0, 4):\n  if o < 2:\n    B[o] = A[o]",
-    "a symbolic range": "for o in [0, n) partition:\n  if o < 2:\n    B[o] = A[o]",
     "a vectorized loop": "vectorized o in [0, 4) partition:\n  if o < 2:\n    B[o] = A[o]",
     "a condition on data": "for o in [0, 4) partition:\n  if A[o] < 2.0f:\n    B[o] = A[o]",
 }

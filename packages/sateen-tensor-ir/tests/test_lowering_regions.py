@@ -110,9 +110,9 @@ def test_symbolic_extents_keep_the_tile_constant():
     assert str(lower(s, [P, R]).body) == text("""
         for io in [0, (n + 3) // 4):
           allocate Q: float32[4]
-          for i in [0, max(min(4, n - io * 4), 0)):
+          for i in [0, min(4, n - io * 4)):
             Q[i] = P[io * 4 + i] * 2.0f
-          for ii in [0, max(min(4, n - io * 4), 0)):
+          for ii in [0, min(4, n - io * 4)):
             R[io * 4 + ii] = Q[ii] + 1.0f
     """)
 

@@ -155,7 +155,7 @@ def test_split_of_a_symbolic_extent():
     row.stage.split(row.i, 4)
     assert row.loops() == text("""
         for io in [0, (n + 3) // 4):
-          for ii in [0, max(min(4, n - io * 4), 0)):
+          for ii in [0, min(4, n - io * 4)):
             B[io * 4 + ii] = A[io * 4 + ii] * 2.0f
     """)
 

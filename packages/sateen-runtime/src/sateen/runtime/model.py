@@ -17,9 +17,9 @@ from sateen.runtime.diagnosis import wrong_argument
 from sateen.runtime.display import html_table, size
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.fork_safe import ForkSafeLock
-from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
+from sateen.runtime.module import CompiledFunction, Module, load_module
 from sateen.runtime.named_arrays import require_mapping, unknown, wrong_inputs
-from sateen.runtime.ndarray import ALIGNMENT, NDArray, allocator, array, compact, empty
+from sateen.runtime.ndarray import ALIGNMENT, AnyArray, NDArray, allocator, array, compact, empty
 from sateen.runtime.outputs import Outputs
 from sateen.runtime.signature import ENTRY, Parameter, Signature
 from sateen.runtime.target import Target
@@ -54,7 +54,7 @@ class Model:
         self._inputs = tuple(p.name for p in artifact.inputs)
         self._input_names = frozenset(self._inputs)
         self._outputs = {p.name: allocator(_shape(p), p.dtype) for p in artifact.outputs}
-        self._given: dict[str, Argument] = {}
+        self._given: dict[str, AnyArray] = {}
         self._results: Outputs | None = None
         self._lock = ForkSafeLock()
 
@@ -68,9 +68,9 @@ class Model:
 
     def run(
         self,
-        inputs: Mapping[str, Argument] | None = None,
+        inputs: Mapping[str, AnyArray] | None = None,
         *,
-        out: Mapping[str, Argument] | None = None,
+        out: Mapping[str, AnyArray] | None = None,
         copy: bool = True,
     ) -> Outputs:
         """The outputs by name: new arrays, or those in `out`. Without `inputs` the arrays of `set_input` are used.
@@ -104,7 +104,7 @@ class Model:
         self._results = results
         return results
 
-    def set_input(self, name: str, value: Argument) -> None:
+    def set_input(self, name: str, value: AnyArray) -> None:
         """Keep an input for `run()`. The array itself is kept, so a run reads its values at that time.
 
         Raises ArgumentError for an unknown name.
@@ -150,7 +150,7 @@ class Model:
         }
         return html_table("model", facts, *parameter_rows(self.inputs, self.outputs))
 
-    def _compact(self, given: Mapping[str, Argument]) -> list[NDArray]:
+    def _compact(self, given: Mapping[str, AnyArray]) -> list[NDArray]:
         """The inputs in order, as the code reads them."""
         arrays = []
         for position, p in enumerate(self.artifact.inputs):
@@ -161,7 +161,7 @@ class Model:
         return arrays
 
     def _check_shared(
-        self, given: Mapping[str, Argument], out: Mapping[str, Argument], results: Mapping[str, NDArray]
+        self, given: Mapping[str, AnyArray], out: Mapping[str, AnyArray], results: Mapping[str, NDArray]
     ) -> None:
         """Raise ArgumentError if an output shares memory with another input than its own. The code itself lets all
         arguments in `artifact.aliases` overlap."""

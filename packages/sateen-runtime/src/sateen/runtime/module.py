@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.files import read_regular
 from sateen.runtime.host import HOSTED_BY_PROCESS, PROCESS_POOL, Hosting, HostPool
 from sateen.runtime.library import Library
-from sateen.runtime.ndarray import NDArray, SupportsDLPack
-from sateen.runtime.signature import Metadata, Signature
+from sateen.runtime.ndarray import AnyArray, NDArray, array
+from sateen.runtime.signature import Metadata, Parameter, Signature
 from sateen.runtime.target import Target
 
-Argument = NDArray | np.ndarray[Any, Any] | SupportsDLPack
-"""The arguments of a compiled function: an NDArray, a NumPy array or an array that supports DLPack. None is copied."""
+Argument = AnyArray | bool | int | float | np.generic
+"""The arguments of a compiled function: arrays, none of which is copied, and numbers for parameters without
+dimensions."""
 
 MOST_LIBRARY_BYTES = 1 << 36
 """The most bytes of a library file, which may hold the parameters of a network."""
@@ -174,10 +175,10 @@ class Module:
 
 
 def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDArray]:
-    """The arguments of a call as arrays, not copied.
+    """The arguments of a call as arrays, not copied; numbers for inputs without dimensions become such arrays.
 
-    Raises ArgumentError for a wrong count, values that are not arrays, and a read-only output; the compiled code checks
-    the rest.
+    Raises ArgumentError for a wrong count, values that are not arrays, numbers that are not of the parameter's type,
+    and a read-only output; the compiled code checks the rest.
     """
     parameters = signature.parameters
     if len(arguments) != len(parameters):
@@ -185,13 +186,26 @@ def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDA
     arrays: list[NDArray] = []
     for index, value in enumerate(arguments):
         try:
-            array = NDArray.of(value)
+            array = _array_of(parameters[index], value)
         except ArgumentError as error:
             raise wrong_argument(signature, index, str(error)) from None
         if array.is_read_only and parameters[index].is_output:
             raise wrong_argument(signature, index, "expected memory to write the output to, found a read-only array")
         arrays.append(array)
     return arrays
+
+
+def _array_of(parameter: Parameter, value: Argument) -> NDArray:
+    """An argument as an array. Raises ArgumentError for a value that is none, and no number of the parameter's type."""
+    if not isinstance(value, (bool, int, float, np.generic)) or parameter.shape or parameter.is_output:
+        return NDArray.of(value)  # type: ignore[arg-type]
+    try:
+        number = array(value, parameter.dtype)
+    except OverflowError:
+        number = None
+    if number is None or (not parameter.dtype.is_float and number.numpy()[()] != value):
+        raise ArgumentError(f"expected a number of {parameter.dtype}, found {value!r}")
+    return number
 
 
 def function_named(name: str, functions: Mapping[str, AnyFunction]) -> AnyFunction:

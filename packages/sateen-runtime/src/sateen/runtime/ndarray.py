@@ -312,6 +312,10 @@ def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], NDArray]:
     return allocate
 
 
+AnyArray = NDArray | np.ndarray[Any, Any] | SupportsDLPack
+"""An NDArray, a NumPy array or an array that supports DLPack."""
+
+
 def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type | None = None) -> NDArray:
     """A copy of `values` in new memory, aligned to 64 bytes and compact, of `dtype` or of the type that NumPy gives
     them. Raises ArgumentError for values that are no array of numbers.

@@ -13,14 +13,14 @@ import numpy as np
 
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.model import Model
-from sateen.runtime.module import Argument
+from sateen.runtime.ndarray import AnyArray
 from sateen.runtime.timing import TimeResult
 
 SHORTEST_RUN = 0.05
 """The least seconds of measuring, to find out how many ticks a second has."""
 
 
-def time_steps(model: Model, inputs: Mapping[str, Argument], samples: int = 20) -> tuple[TimeResult, ...]:
+def time_steps(model: Model, inputs: Mapping[str, AnyArray], samples: int = 20) -> tuple[TimeResult, ...]:
     """The time of each of `model.artifact.steps`, in `samples` or more runs after one that is not counted.
 
     Raises ArgumentError for a model that was compiled without timed steps.
@@ -29,7 +29,7 @@ def time_steps(model: Model, inputs: Mapping[str, Argument], samples: int = 20) 
     return tuple(TimeResult(tuple(column.tolist()), 1) for column in times.T)
 
 
-def steps_by_run(model: Model, inputs: Mapping[str, Argument], samples: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def steps_by_run(model: Model, inputs: Mapping[str, AnyArray], samples: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """As `time_steps`: seconds [run, step]."""
     if model.clock is None:
         raise ArgumentError(

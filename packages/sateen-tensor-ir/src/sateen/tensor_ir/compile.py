@@ -13,6 +13,7 @@ from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.codegen.object_code import compile_functions
 from sateen.tensor_ir.compiled_module import CompiledModule
 from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
@@ -22,7 +23,7 @@ from sateen.tensor_ir.te.tensor import Tensor
 
 def build(
     schedule: Schedule,
-    arguments: Sequence[Tensor],
+    arguments: Sequence[Tensor | Var],
     target: Target | str = "llvm",
     name: str = "run",
     *,
@@ -33,7 +34,7 @@ def build(
     cache: ObjectCache | None = None,
     target_host: Target | str = "llvm",
 ) -> CompiledModule:
-    """Compile a schedule to one function over `arguments`, in their order.
+    """Compile a schedule to one function over `arguments`, in their order: tensors, and numbers (`te.var`).
 
     `target` is a Target or its text; plain "llvm" is this machine with all features of its processor, "c" and "opencl"
     give a source; `target_host` launches the kernels of a device. `buffers` declares storage other than compact

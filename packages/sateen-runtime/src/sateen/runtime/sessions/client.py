@@ -13,8 +13,8 @@ from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ArtifactError, SessionRefusedError
 from sateen.runtime.framing import MOST_EXTENT, Header
-from sateen.runtime.module import Argument, library_content
-from sateen.runtime.ndarray import NDArray
+from sateen.runtime.module import library_content
+from sateen.runtime.ndarray import AnyArray, NDArray
 from sateen.runtime.sessions.held import (
     MOST_FILE_BYTES,
     Arguments,
@@ -66,7 +66,7 @@ class ConnectedSession(Requests):
             raise ArtifactError(f"{name}: {error}") from None
         return ConnectedModel(self, header["model"], read)
 
-    def array(self, values: Argument) -> ConnectedArray:
+    def array(self, values: AnyArray) -> ConnectedArray:
         value = NDArray.of(values)
         header = {"op": "array", "arrays": framing.describe([value])}
         number = self.request("an array", header, [framing.raw(value)])[0]["array"]

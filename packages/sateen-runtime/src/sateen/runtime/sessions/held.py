@@ -15,8 +15,8 @@ from sateen.runtime.display import named
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.framing import Header
-from sateen.runtime.module import Argument, arrays_of, function_named
-from sateen.runtime.ndarray import NDArray, empty
+from sateen.runtime.module import arrays_of, function_named
+from sateen.runtime.ndarray import AnyArray, NDArray, empty
 from sateen.runtime.sessions.protocol import SessionArgument
 from sateen.runtime.sessions.requests import Requests
 from sateen.runtime.signature import Signature
@@ -41,7 +41,7 @@ class ConnectedArray:
         _, payload = self.session.request("an array", {"op": "read", "array": self.number}, most_bytes=self.nbytes)
         return framing.rebuild([[str(self.dtype), list(self.shape)]], payload)[0].numpy()
 
-    def copy_from(self, values: Argument) -> None:
+    def copy_from(self, values: AnyArray) -> None:
         value = NDArray.of(values)
         header = {"op": "write", "array": self.number, "arrays": framing.describe([value])}
         self.session.request("an array", header, [framing.raw(value)])

@@ -18,6 +18,7 @@ from sateen.runtime.artifact import Artifact
 from sateen.runtime.dtype import DType
 from sateen.runtime.framing import Header
 from sateen.runtime.module import Argument
+from sateen.runtime.ndarray import AnyArray
 from sateen.runtime.outputs import Outputs
 from sateen.runtime.signature import Parameter, Signature
 from sateen.runtime.timing import TimeResult
@@ -41,7 +42,7 @@ class SessionArray(Protocol):
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy of the array here."""
 
-    def copy_from(self, values: Argument) -> None:
+    def copy_from(self, values: AnyArray) -> None:
         """Overwrites the array. Raises ArgumentError for another element type or shape."""
 
     def copy(self) -> SessionArray:
@@ -159,7 +160,7 @@ class Session(Protocol):
     def load_model(self, artifact: Artifact | Content, *, threads: int = 0) -> SessionModel:
         """Loads a network. Content that the session has already is not sent again."""
 
-    def array(self, values: Argument) -> SessionArray:
+    def array(self, values: AnyArray) -> SessionArray:
         """A copy of an array, there."""
 
     def empty(self, shape: int | Sequence[int], dtype: DType | str = "float32") -> SessionArray:

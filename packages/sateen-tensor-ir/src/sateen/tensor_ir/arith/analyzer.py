@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import combinations
 from typing import NamedTuple
 
 from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
@@ -59,6 +60,8 @@ class Analyzer:
         """Atoms that are `form // k`."""
         self.remainders: dict[Expr, tuple[Linear, int]] = {}
         """Atoms that are `form % k`."""
+        self._of_symbols: dict[Expr, tuple[Linear, Linear]] = {}
+        """Atoms that are remainders of a form by another one."""
         self.keys = StructuralKeys()
 
     # Ranges.
@@ -160,9 +163,29 @@ class Analyzer:
                     low, high = self.atom_interval(atom)
                     end_value = low if (coefficient > 0) == lowest else high
                     if end_value is None:
-                        return None
+                        break
                     total += end_value * coefficient
-                return total
+                else:
+                    return total
+                whole = self._without_divisions(form, lowest=lowest)
+                if whole is None:
+                    return None
+                form = whole
+        return None
+
+    def _without_divisions(self, form: Linear, *, lowest: bool) -> Linear | None:
+        """A bound from x - k + 1 <= k·(x // k) <= x, such as n for (n + 7) // 8 · 8, or from x // k - y // k where
+        x - y is known; None if the form has no such terms."""
+        quotients = [(atom, c, *self.divisions[atom]) for atom, c in form.terms.items() if atom in self.divisions]
+        for (a, c, x, k), (b, d, y, m) in combinations(quotients, 2):
+            apart = x - y
+            if c == -d and k == m and apart.is_constant:
+                least, most = apart.constant // k, -(-apart.constant // k)
+                return form.without(a).without(b) + c * (least if (c > 0) == lowest else most)
+        for atom, coefficient, x, k in quotients:
+            if coefficient % k == 0:
+                end = x - (k - 1) if (coefficient > 0) == lowest else x
+                return form.without(atom) + end * (coefficient // k)
         return None
 
     def atom_interval(self, atom: Expr) -> Interval:
@@ -271,7 +294,10 @@ class Analyzer:
                 if b.is_constant and b.constant > 0:
                     rule = divide_linear if isinstance(e, ex.FloorDiv) else modulo_linear
                     return rule(self, a, b.constant)
-                return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
+                result = self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
+                if isinstance(e, ex.FloorMod):
+                    self._of_symbols.update(dict.fromkeys(result.terms, (a, b)))
+                return result
             case ex.Min() | ex.Max():
                 return self._extremum(e, self.form(e.a), self.form(e.b))
         simple = map_children(e, self.simplify)
@@ -300,12 +326,20 @@ class Analyzer:
     def recombine(self, form: Linear) -> Linear:
         """k·(x // k) + x % k is x."""
         for atom, coefficient in form.terms.items():
-            if atom in self.remainders:
-                numerator, divisor = self.remainders[atom]
-                quotient = divide_linear(self, numerator, divisor) * (coefficient * divisor)
+            if atom in self.remainders or atom in self._of_symbols:
+                numerator, multiple = self._multiple(atom)
+                quotient = multiple * coefficient
                 if quotient.terms and all(form.terms.get(a) == c for a, c in quotient.terms.items()):
                     return self.recombine(form.without(atom) - quotient + numerator * coefficient)
         return form
+
+    def _multiple(self, remainder: Expr) -> tuple[Linear, Linear]:
+        """x and k·(x // k) of an atom x % k."""
+        if remainder in self.remainders:
+            x, k = self.remainders[remainder]
+            return x, divide_linear(self, x, k) * k
+        x, by = self._of_symbols[remainder]
+        return x, self._product(self._opaque(ex.FloorDiv(self.expr(x), self.expr(by)), (x, by)), by)
 
     def intern(self, key: object, build: Callable[[], Expr]) -> Expr:
         """The atom of this key, built at first use."""

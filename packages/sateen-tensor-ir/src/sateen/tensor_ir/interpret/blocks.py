@@ -109,7 +109,7 @@ def copy(target: MemoryPlace, source: MemoryPlace, size: int) -> None:
 
 
 def arguments(
-    kernel: Function, places: Sequence[MemoryPlace], symbols: Mapping[Var, int] | None = None
+    kernel: Function, places: Sequence[MemoryPlace], symbols: Mapping[Var, float] | None = None
 ) -> dict[Buffer, Window]:
     """The parameters of a kernel, from the memory and byte offset of each.
 

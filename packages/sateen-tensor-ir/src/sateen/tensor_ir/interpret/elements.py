@@ -25,6 +25,7 @@ from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.te.tensor import Operation, Recurrence, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +39,7 @@ MAX_POINTS = 1 << 18
 class ElementOracle:
     """Evaluates operations that have a body, from arrays of inputs: a `te.tensor.Oracle`."""
 
-    def __init__(self, inputs: Mapping[Tensor, Array], symbols: Mapping[Var, int], functions: Meanings) -> None:
+    def __init__(self, inputs: Mapping[Tensor, Array], symbols: Mapping[Var, float], functions: Meanings) -> None:
         self.known = {t: _widened(a, t.dtype) for t, a in inputs.items()}
         self.symbols = symbols
         self.functions = functions
@@ -97,7 +98,7 @@ class _Definition:
         self.symbols = oracle.symbols
         self.functions = oracle.functions
         self.has_unknown = is_unknown(*(oracle.known[t] for t in op.inputs))
-        self.symbol_points: dict[Var, Array] = {v: np.asarray(size, np.int64) for v, size in oracle.symbols.items()}
+        self.symbol_points: dict[Var, Array] = {v: _number(v, size) for v, size in oracle.symbols.items()}
 
     def evaluate(self, row: int | None = None) -> list[Array]:
         """The outputs; only one row of the first dimension if it is given."""
@@ -229,6 +230,12 @@ class _Steps(ElementOracle):
                 values = _Definition(op, self).evaluate(row if op.axis else None)
                 for output, value in zip(op.outputs, values, strict=True):
                     self.known[output][row if op.axis else ...] = value[0] if op.axis else value
+
+
+def _number(v: Var, value: float) -> Array:
+    """The value of a symbol in the type of its evaluation."""
+    kind = np.int64 if v.dtype == INDEX else np.float64 if v.dtype.is_float else v.dtype.numpy
+    return np.asarray(value, kind)
 
 
 def _identity(e: Expr, count: int) -> Array:

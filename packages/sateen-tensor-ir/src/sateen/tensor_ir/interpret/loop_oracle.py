@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 def run(
     function: Function,
     arrays: Sequence[Array],
-    symbols: Mapping[Var, int] | None = None,
+    symbols: Mapping[Var, float] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     simt: bool | None = None,
     kernels: Iterable[Function | Kernel] = (),
@@ -75,7 +75,7 @@ class _Run:
     clock: Clock
 
     def execute(
-        self, function: Function, memories: Mapping[Buffer, TrappingMemory], symbols: Mapping[Var, int]
+        self, function: Function, memories: Mapping[Buffer, TrappingMemory], symbols: Mapping[Var, float]
     ) -> None:
         program = write_program(function, memories, symbols, self.clock, self.functions, self.simt, self)
         _execute(program, function.name)

@@ -80,7 +80,7 @@ def passed_on(function: Function) -> set[Buffer]:
 def write_program(
     function: Function,
     memories: Mapping[Buffer, TrappingMemory],
-    symbols: Mapping[Var, int],
+    symbols: Mapping[Var, float],
     clock: Clock,
     functions: Mapping[str, Callable[..., Any]],
     simt: bool | None,

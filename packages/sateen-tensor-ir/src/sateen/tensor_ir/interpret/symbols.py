@@ -16,7 +16,7 @@ Argument = tuple[str, tuple[Expr, ...], DType, np.ndarray[Any, Any]]
 """Name, declared shape and type, and the given array."""
 
 
-def bind_symbols(arguments: Iterable[Argument], known: Mapping[Var, int] | None = None) -> dict[Var, int]:
+def bind_symbols(arguments: Iterable[Argument], known: Mapping[Var, float] | None = None) -> dict[Var, float]:
     """The values of symbols that are extents of arguments.
 
     Raises ArgumentError for an array of another type, rank or shape than declared, and for a symbol that no extent
@@ -39,7 +39,7 @@ def bind_symbols(arguments: Iterable[Argument], known: Mapping[Var, int] | None 
     return symbols
 
 
-def evaluate_shape(shape: Iterable[Expr], symbols: Mapping[Var, int]) -> tuple[int, ...]:
+def evaluate_shape(shape: Iterable[Expr], symbols: Mapping[Var, float]) -> tuple[int, ...]:
     """The extents for the values of their symbols. Raises ArgumentError for a symbol without a value."""
     values = {var: const(value) for var, value in symbols.items()}
     extents = [substitute(extent, values) for extent in shape]

@@ -21,7 +21,7 @@ from sateen.tensor_ir.te.tensor import Tensor
 def evaluate(
     tensors: Sequence[Tensor],
     inputs: Mapping[Tensor, Array],
-    symbols: Mapping[Var, int] | None = None,
+    symbols: Mapping[Var, float] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> list[Array]:
     """The values of `tensors`, floating point as float64.

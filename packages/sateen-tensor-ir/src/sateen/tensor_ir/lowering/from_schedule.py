@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from sateen.runtime.errors import LoweringError, ScheduleError
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.stmt import Function, Let
+from sateen.tensor_ir.ir.types import INDEX, INT64
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lowering.check_legality import check_legality
 from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs, check_steps
@@ -24,7 +26,7 @@ from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 def lower(
     schedule: Schedule,
-    arguments: Sequence[Tensor],
+    arguments: Sequence[Tensor | Var],
     name: str = "run",
     *,
     buffers: Mapping[Tensor, Buffer] | None = None,
@@ -34,6 +36,7 @@ def lower(
 ) -> Function:
     """The loop IR of a schedule: a function over `arguments`, in their order.
 
+    A variable (`te.var`) among them is a number, passed as an array without dimensions; an index is passed as int64.
     `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
     other, so an output can take the place of an input; the computation must then read each element before that element
     is overwritten. Intermediate tensors among the arguments are written to the caller's memory, too; placeholders that
@@ -52,8 +55,13 @@ def lower(
     check_legality(plans, analyzer)
     check_overhangs(plans, schedule, analyzer)
     check_steps(plans, schedule, analyzer)
-    body = build_nests(schedule, plans, parameters, analyzer)
-    outputs = frozenset(buffer for t, buffer in parameters.items() if not t.op.is_given)
+    storage = {t: b for t, b in parameters.items() if isinstance(t, Tensor)}
+    body = build_nests(schedule, plans, storage, analyzer)
+    for variable, buffer in parameters.items():
+        if isinstance(variable, Var):
+            number: Expr = Load(buffer, (), buffer.dtype)
+            body = Let(variable, number.astype(INDEX) if variable.dtype == INDEX else number, body)
+    outputs = frozenset(buffer for t, buffer in storage.items() if not t.op.is_given)
     overlapping = frozenset(parameters[t] for t in aliased)
     function = Function(name, tuple(parameters.values()), outputs, body, overlapping)
     for b in parameters.values():
@@ -85,22 +93,26 @@ def _advice(given: object) -> str:
 
 
 def _parameters(
-    schedule: Schedule, arguments: Sequence[Tensor], buffers: Mapping[Tensor, Buffer], aliased: Sequence[Tensor]
-) -> dict[Tensor, Buffer]:
+    schedule: Schedule, arguments: Sequence[Tensor | Var], buffers: Mapping[Tensor, Buffer], aliased: Sequence[Tensor]
+) -> dict[Tensor | Var, Buffer]:
     if not isinstance(arguments, (list, tuple)):
         raise ScheduleError(f"lower expects a list of tensors as arguments, found {type(arguments).__name__}")
     known = {t for s in schedule.stages for t in s.outputs}
-    parameters: dict[Tensor, Buffer] = {}
+    parameters: dict[Tensor | Var, Buffer] = {}
+    given = {v for t in arguments if isinstance(t, Tensor) for v in t.shape if isinstance(v, Var)}
     if not isinstance(buffers, Mapping) or not all(isinstance(b, Buffer) for b in buffers.values()):
         raise ScheduleError("lower expects buffers= to give a buffer (te.decl_buffer) for a tensor: {A: buffer}")
     for tensor in arguments:
+        if tensor in parameters:
+            raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
+        if isinstance(tensor, Var):
+            parameters[tensor] = _number(tensor, given)
+            continue
         if not isinstance(tensor, Tensor):
             raise ScheduleError(
                 f"lower expects tensors as arguments, found {type(tensor).__name__}; arrays are given to the function "
                 "that build returns"
             )
-        if tensor in parameters:
-            raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
         is_twin = tensor not in known and tensor.name in {t.name for t in known}
         if is_twin or (tensor not in known and not tensor.op.is_given):
             reason = "another tensor of that name is" if is_twin else "nothing in it reads it"
@@ -131,6 +143,18 @@ def _parameters(
         if tensor not in parameters:
             raise ScheduleError(f"lower: output {tensor.name!r} is not among the arguments")
     return parameters
+
+
+def _number(variable: Var, given: Container[Var]) -> Buffer:
+    """The parameter that holds the value of a variable."""
+    if isinstance(variable, IterVar):
+        raise ScheduleError(f"lower expects variables made by te.var as arguments, found axis {variable.name!r}")
+    if variable in given:
+        raise ScheduleError(
+            f"lower: {variable.name!r} is an extent of another argument, which gives its value; leave it out"
+        )
+    kind = INT64 if variable.dtype == INDEX else variable.dtype
+    return Buffer(variable.name, (), kind, alignment=kind.bytes)
 
 
 def _reason_inside(stage: Stage) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.choices import conjuncts
@@ -18,9 +20,9 @@ def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
             for wo in [1, 4): for wi in [0, 14): S
 
     In the middle every linear condition on the loop's variable holds for all values of the loops inside, whose bounds
-    no longer depend on it. `simplify` afterwards decides what has become constant. Vectorized loops, those with a
-    symbolic range and conditions on outer loops only are left alone. Requires and keeps: each variable bound once
-    (copies are renamed).
+    no longer depend on it. `simplify` afterwards decides what has become constant. A symbolic range becomes three
+    loops, of which those that provably have no iterations are left out. Vectorized loops and conditions on outer loops
+    only are left alone. Requires and keeps: each variable bound once (copies are renamed).
     """
     return _Partitioner(analyzer).rewrite(statement)
 
@@ -43,7 +45,8 @@ class _Partitioner(StatementRewriter):
             return For(var, ex.const(start), ex.const(stop - start), s.kind, inner, s.thread, pragmas, s.span)
 
         if bounds is None or not isinstance(s.start, ex.Const) or not isinstance(s.extent, ex.Const):
-            return s if body is s.body else For(s.var, s.start, s.extent, s.kind, body, s.thread, s.pragmas, s.span)
+            whole = s if body is s.body else For(s.var, s.start, s.extent, s.kind, body, s.thread, s.pragmas, s.span)
+            return self._symbolic(whole) if wanted else whole
         first, end = int(s.start.value), int(s.start.value) + int(s.extent.value)
         low, high = max(bounds[0], first), min(bounds[1], end - 1)
         if low == first and high == end - 1:
@@ -61,6 +64,50 @@ class _Partitioner(StatementRewriter):
             before = [loop(i, i + 1, copy=True) for i in edges if i < low]
             after = [loop(i, i + 1, copy=True) for i in edges if i > high]
         return sequence(*before, loop(low, high + 1, copy=False), *after)
+
+    def _symbolic(self, s: For) -> Stmt:
+        """A loop of symbolic range as those before, in and after the middle."""
+        edges = self._edges(s)
+        if edges is None:
+            return s
+        pragmas = tuple(p for p in s.pragmas if p[0] != "partition")
+        loops: list[Stmt] = []
+        start, end = s.start, self.analyzer.simplify(ex.add(s.start, s.extent))
+        low = self.analyzer.simplify(ex.minimum(ex.maximum(edges[0], start), end))
+        high = self.analyzer.simplify(ex.maximum(ex.minimum(edges[1], end), low))
+        for a, b in ((start, low), (low, high), (high, end)):
+            extent = self.analyzer.simplify(ex.subtract(b, a))
+            if self.analyzer.prove(extent <= 0):
+                continue
+            var, inner = Var(s.var.name), rename_bound(s.body)
+            loops.append(For(var, a, extent, s.kind, substitute(inner, {s.var: var}), s.thread, pragmas, s.span))
+        return sequence(*loops)
+
+    def _edges(self, s: For) -> tuple[Expr, Expr] | None:
+        """The range of the loop's variable in which all conditions on it hold for all values of inner loops; None if
+        there are no such conditions, or more than one that could end it."""
+        inner = {n.var: (n.start, n.extent) for n in walk(s.body) if isinstance(n, For)}
+        with self.analyzer.bound(s.var, s.start, s.extent):
+            ends: tuple[list[Expr], list[Expr]] = [], []
+            for term in _conditions(s.body):
+                form = self.analyzer.slack(term)
+                if form is None or any(s.var in set(walk(atom)) for atom in form.terms if atom is not s.var):
+                    continue
+                coefficient = form.terms.get(s.var, 0)
+                for var, (start, extent) in inner.items():
+                    if (c := form.terms.get(var, 0)) and isinstance(start, ex.Const) and isinstance(extent, ex.Const):
+                        form = form.without(var) + c * int(start.value + (0 if c > 0 else extent.value - 1))
+                if coefficient == 0 or any(v in inner for atom in form.terms for v in walk(atom)):
+                    continue
+                rest = self.analyzer.expr(form.without(s.var))
+                if coefficient > 0:
+                    ends[0].append(0 - ex.floordiv(rest, coefficient))
+                else:
+                    ends[1].append(ex.add(ex.floordiv(rest, -coefficient), 1))
+        if not ends[0] and not ends[1]:
+            return None
+        low, high = (list(dict.fromkeys(map(self.analyzer.simplify, side))) for side in ends)
+        return reduce(ex.maximum, low, s.start), reduce(ex.minimum, high, ex.add(s.start, s.extent))
 
     def _always_true(self, var: Var, body: Stmt) -> tuple[int, int] | None:
         """The values of `var` for which all conditions on it hold for all values of inner loops; None if there are no

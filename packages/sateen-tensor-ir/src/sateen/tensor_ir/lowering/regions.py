@@ -191,17 +191,16 @@ def _constant_extent(stage: Stage, axis: IterVar, low: Linear, high: Linear, ana
     """The region of one dimension, its extent constant over the loops around it."""
     domain = analyzer.form(axis.extent)
     extent = high - low + 1
-    if not extent.is_constant:
-        loops = [a for a in extent.terms if not isinstance(a, Var) or isinstance(a, IterVar)]
-        if loops:
-            bound = analyzer.upper(extent)
-            if bound is None:
-                raise ScheduleError(
-                    f"compute_at of {stage.name!r}: along axis {axis.name!r} it would need {analyzer.expr(extent)} "
-                    "elements, which changes from iteration to iteration without a bound"
-                )
-            extent = constant(bound)
-    if domain.is_constant and extent.is_constant and extent.constant >= domain.constant:
+    if not extent.is_constant and any(isinstance(v, IterVar) for atom in extent.terms for v in walk(atom)):
+        bound = analyzer.upper(extent)
+        if bound is None:
+            raise ScheduleError(
+                f"compute_at of {stage.name!r}: along axis {axis.name!r} it would need {analyzer.expr(extent)} "
+                "elements, which changes from iteration to iteration without a bound"
+            )
+        extent = constant(bound)
+    beyond = analyzer.lower(extent - domain)
+    if beyond is not None and beyond >= 0:
         return constant(0), axis.extent
     return low, analyzer.expr(extent)
 
@@ -256,6 +255,8 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
     filled = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
     plan.rounded = {root for s in filled for root in _roots(stage, s.parent)}
     for axis in stage.axes:
+        if axis not in plan.rounded and ex.is_const(plan.base[axis], 0) and plan.extent[axis] is axis.extent:
+            continue  # the guards of splits keep it within its extent
         point = plan.base[axis] + value[axis]
         guards.append(point >= 0)
         if axis in plan.rounded:

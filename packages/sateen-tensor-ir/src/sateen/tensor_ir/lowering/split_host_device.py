@@ -143,6 +143,8 @@ class _Splitter:
                 return replace(s, body=self.host(s.body, (*around, s.var)))
             case Let() if s.var.dtype == INDEX and not all_read(s.value):
                 return replace(s, body=self.host(s.body, (*around, s.var)))
+            case Let() if all_read(s.value) <= set(self.function.parameters) - self.function.outputs:
+                return self.host(substitute(s.body, {s.var: s.value}), around)
             case If() if not all_read(s.condition):
                 otherwise = None if s.otherwise is None else self.host(s.otherwise, around)
                 return replace(s, then=self.host(s.then, around), otherwise=otherwise)
