@@ -103,16 +103,16 @@ def _parameters(
     if not isinstance(buffers, Mapping) or not all(isinstance(b, Buffer) for b in buffers.values()):
         raise ScheduleError("lower expects buffers= to give a buffer (te.decl_buffer) for a tensor: {A: buffer}")
     for tensor in arguments:
+        if not isinstance(tensor, (Tensor, Var)):
+            raise ScheduleError(
+                f"lower expects tensors as arguments, found {type(tensor).__name__}; arrays are given to the function "
+                "that build returns"
+            )
         if tensor in parameters:
             raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
         if isinstance(tensor, Var):
             parameters[tensor] = _number(tensor, given)
             continue
-        if not isinstance(tensor, Tensor):
-            raise ScheduleError(
-                f"lower expects tensors as arguments, found {type(tensor).__name__}; arrays are given to the function "
-                "that build returns"
-            )
         is_twin = tensor not in known and tensor.name in {t.name for t in known}
         if is_twin or (tensor not in known and not tensor.op.is_given):
             reason = "another tensor of that name is" if is_twin else "nothing in it reads it"
