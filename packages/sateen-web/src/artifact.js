@@ -5,6 +5,7 @@
  */
 
 import { booleanOf, fieldsOf, integerOf, listOf, objectOf, parse, textOf } from "./checked_json.js";
+import { digestOf, hexadecimal } from "./digest.js";
 import { ELEMENT_TYPES } from "./element_types.js";
 import { ArtifactError } from "./errors.js";
 import { countOf } from "./tensor.js";
@@ -100,19 +101,6 @@ export async function contentOf(section) {
   const content = new Uint8Array(section.bytes.length);
   for await (const { start, leaf } of section.checkedLeaves()) content.set(leaf, start);
   return content;
-}
-
-async function digestOf(bytes) {
-  if (globalThis.crypto?.subtle === undefined) {
-    throw new ArtifactError(
-      "expected WebCrypto, which checks digests, found none: serve the page over https or from localhost",
-    );
-  }
-  return hexadecimal(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-}
-
-function hexadecimal(bytes) {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 async function manifestOf(bytes) {

@@ -1,4 +1,4 @@
-/** Whether this engine runs the code of an artifact. */
+/** What this engine runs: whether it is the code of an artifact, and what to compile for it. */
 
 import { ArtifactError } from "./errors.js";
 
@@ -26,6 +26,12 @@ export function checkTarget(target) {
       );
     }
   }
+}
+
+/** The target that suits this engine: with its vectors, and with threads where they are to be had. */
+export function engineTarget(hasThreads) {
+  const features = [...(hasThreads ? ["+atomics"] : []), ...(hasFeature("simd128") ? ["+simd128"] : [])];
+  return `llvm -mtriple=wasm32-unknown-unknown${features.length > 0 ? ` -mattr=${features.join()}` : ""}`;
 }
 
 function hasFeature(name) {

@@ -1,6 +1,7 @@
 /** The threads of a network: workers, each with an instance of its module over the same memory and a stack of its own. */
 
 import { ExecutionError } from "./errors.js";
+import { onError, onMessage } from "./workers.js";
 
 export const STACK_BYTES = 1 << 20;
 
@@ -44,13 +45,11 @@ async function newWorker() {
 /** Resolves when a worker has said that it is ready. */
 function started(worker, given) {
   return new Promise((resolve, reject) => {
-    const listen = (event, listener) =>
-      worker.addEventListener ? worker.addEventListener(event, listener) : worker.on(event, listener);
-    listen("message", () => {
+    onMessage(worker, () => {
       worker.unref?.(); // Node ends without waiting for it
       resolve();
     });
-    listen("error", (event) => reject(new Error(event.message ?? "its program can't be loaded")));
+    onError(worker, (words) => reject(new Error(words)));
     worker.postMessage(given);
   });
 }

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from sateen.runtime import Artifact
 
 ROOT = Path(__file__).parents[1]
@@ -101,21 +103,22 @@ answer([first.data.join() === (await one.run(ones)).probabilities.data.join(), O
     assert node(program, tmp_path / "mlp.sateen") == [True, True]
 
 
-def test_the_types_declare_what_the_module_exports() -> None:
+@pytest.mark.parametrize("folder", ["", "device/"])
+def test_the_types_declare_what_the_module_exports(folder: str) -> None:
     """TypeScript is not needed here: names of classes and functions are compared as text."""
-    listed = set(
-        re.findall(r"[A-Za-z]+(?=[,\s}])", "".join(re.findall(r"export \{(.*?)\}", _text("index.js"), re.DOTALL)))
-    )
-    declared = set(re.findall(r"^export (?:class|function) ([A-Za-z]+)", _text("index.d.ts"), re.MULTILINE))
-    assert listed == declared
+    exported = "".join(re.findall(r"export \{(.*?)\}", _text(f"{folder}index.js"), re.DOTALL))
+    declared = set(re.findall(r"^export (?:class|function) ([A-Za-z]+)", _text(f"{folder}index.d.ts"), re.MULTILINE))
+    assert set(re.findall(r"[A-Za-z]+(?=[,\s}])", exported)) == declared
 
 
 def test_the_package_names_files_that_are_there() -> None:
     package = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))
-    named = [package["types"], *package["exports"]["."].values(), *package["files"]]
+    modules = [file for entry in (".", "./device") for file in package["exports"][entry].values()]
+    named = [package["types"], *modules, *package["files"]]
     assert [name for name in named if not (ROOT / name).exists()] == []
     assert "dependencies" not in package
     assert f"## {package['version']} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f'VERSION = "{package["version"]}"' in _text("device/version.js")
 
 
 def _text(name: str) -> str:

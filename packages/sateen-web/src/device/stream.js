@@ -12,6 +12,7 @@ export const MOST_UNREAD_BYTES = 2 << 20;
 /** A deadline that has passed: a time of `performance.now()`. */
 export class DeadlineError extends Error {}
 
+/** One end of a connection. */
 export class Stream {
   #socket;
   #chunks = [];
@@ -34,7 +35,7 @@ export class Stream {
       throw new SessionError("expected WebSocket, found none: use a browser, or Node 22 or later");
     }
     return new Promise((resolve, reject) => {
-      const socket = new WebSocket(url);
+      const socket = opened(url);
       const stream = new Stream(socket);
       const fail = () => {
         clearTimeout(timer);
@@ -134,5 +135,13 @@ export class Stream {
       if (deadline < Infinity) timer = setTimeout(() => reject(new DeadlineError()), deadline - performance.now());
     });
     clearTimeout(timer);
+  }
+}
+
+function opened(url) {
+  try {
+    return new WebSocket(url);
+  } catch (error) {
+    throw new SessionLostError(`${url}: expected an address that this page may connect to: ${error.message}`);
   }
 }
