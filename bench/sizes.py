@@ -27,10 +27,6 @@ def code_bytes(artifact: Artifact) -> int:
     return footprint.code + footprint.data
 
 
-def form(artifact: Artifact) -> str:
-    return "a module" if artifact.library.startswith(b"\0asm") else artifact.form.value
-
-
 def needs(artifact: Artifact) -> str:
     """The libraries of the system that the code names; what an archive or a text needs."""
     match artifact.form:
@@ -47,7 +43,7 @@ def main() -> None:
     for target in TARGETS:
         artifact = build(workloads.resnet(), target)
         largest = max(largest, code_bytes(artifact))
-        rows.append([f"`{target}`", form(artifact), f"{code_bytes(artifact):,}", needs(artifact)])
+        rows.append([f"`{target}`", artifact.form.value, f"{code_bytes(artifact):,}", needs(artifact)])
     print("\n".join(table(["target", "code is", "bytes", "needs"], rows)))
     print(f"\nthe largest has {largest:,} bytes, of {GOAL:,} allowed")
 

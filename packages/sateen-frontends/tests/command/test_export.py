@@ -101,7 +101,7 @@ console.log(JSON.stringify([output.shape, output.numbers()]));
 
 
 def test_a_model_becomes_a_package_that_node_imports(sateen, dense, tmp_path):
-    ran = sateen("export", dense, "--as", "npm", "--prefix", "small-net", "--target", "wasm32", "-o", "small")
+    ran = sateen("export", dense, "--as", "npm", "--prefix", "small-net", "-o", "small")
     assert ran.status == 0
     assert ran.out.startswith("small: ")
     assert ran.out.endswith(", package small-net\n")
@@ -129,8 +129,8 @@ def test_a_model_becomes_a_package_that_node_imports(sateen, dense, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "expected a network for WebAssembly, found one for "),
-        (["--target", "wasm32", "--prefix", "Small"], "--prefix Small: expected the name of a package of npm"),
+        (["--target", "aarch64"], "expected a network for WebAssembly, found one for "),
+        (["--prefix", "Small"], "--prefix Small: expected the name of a package of npm"),
     ],
 )
 def test_what_is_no_package_is_refused_before_anything_is_written(sateen, dense, tmp_path, options, words):
@@ -138,6 +138,59 @@ def test_what_is_no_package_is_refused_before_anything_is_written(sateen, dense,
     assert ran.status == 1
     assert words in ran.err
     assert [path.name for path in tmp_path.iterdir() if "small" in path.name] == []
+
+
+MODULE = """
+import { readFileSync } from "node:fs";
+const { instance } = await WebAssembly.instantiate(readFileSync("small.wasm"));
+const { inputs: [data], outputs: [result] } = JSON.parse(readFileSync("small.json", "utf8"));
+const { memory, run } = instance.exports;
+new Float32Array(memory.buffer, data.offset, data.bytes / 4).set(JSON.parse(process.argv[2]));
+const status = run();
+const numbers = new Float32Array(memory.buffer, result.offset, result.bytes / 4);
+console.log(JSON.stringify([status, result.shape, [...numbers]]));
+"""
+
+
+def test_a_model_becomes_a_module_that_needs_nothing(sateen, dense, tmp_path):
+    ran = sateen("export", dense, "--as", "wasm", "--prefix", "small", "-o", "small.wasm")
+    assert ran.status == 0
+    assert ran.out.startswith("small.wasm: ")
+    assert ran.out.endswith(", and small.json\n")
+    assert json.loads((tmp_path / "small.json").read_text())["name"] == "small"
+    first = (tmp_path / "small.wasm").read_bytes()
+    sateen("compile", dense, "--target", "wasm32", "-o", "dense.sateen")
+    ran = sateen("export", "dense.sateen", "--as", "wasm", "-o", "small.wasm", "--json")
+    assert json.loads(ran.out)["description"] == "small.json"
+    assert (tmp_path / "small.wasm").read_bytes() == first
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+
+    sateen("compile", dense, "-o", "here.sateen")
+    model = runtime.load(tmp_path / "here.sateen")
+    data = np.linspace(-1, 1, int(np.prod(model.inputs[0].shape)), dtype=np.float32).reshape(model.inputs[0].shape)
+    expected = model.run({model.inputs[0].name: data})[0].numpy()
+    (tmp_path / "main.mjs").write_text(MODULE)
+    command = ["node", "main.mjs", json.dumps(data.ravel().tolist())]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    status, shape, numbers = json.loads(done.stdout)
+    assert status == 0
+    np.testing.assert_allclose(np.array(numbers).reshape(shape), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("aarch64", "expected code that is a module of WebAssembly, found a library for aarch64-linux-gnu; compile"),
+        ("wasm32-threads", "expected a network for one thread, found one whose threads share its memory; compile the "),
+    ],
+)
+def test_what_is_no_module_of_its_own_is_refused(sateen, dense, tmp_path, target, words):
+    ran = sateen("export", dense, "--as", "wasm", "--target", target, "-o", "small.wasm")
+    assert ran.status == 1
+    assert words in ran.err
+    assert not (tmp_path / "small.wasm").exists()
 
 
 def test_a_package_replaces_nothing(sateen, dense, tmp_path):

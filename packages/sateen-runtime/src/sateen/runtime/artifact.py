@@ -32,12 +32,14 @@ from sateen.runtime.exported_network import with_parameters
 from sateen.runtime.files import replacing
 from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
+from sateen.runtime.network_module import description_of, network_module
 from sateen.runtime.network_source import SOURCE_MAGIC, network_source
 from sateen.runtime.signature import ENTRY, Parameter, Signature
 from sateen.runtime.static_archive import ARCHIVE_MAGIC, Footprint, code_sizes, network_archive, symbol_of
 from sateen.runtime.steps import Step
 from sateen.runtime.target import Target
 from sateen.runtime.threads import MOST_THREADS, Threads
+from sateen.runtime.wasm_records import WASM_HEADER
 
 ARTIFACT_MAGIC = b"\x89SATN\r\n\x1a"
 FORMAT_VERSION = 1
@@ -54,13 +56,24 @@ class CodeForm(Enum):
     """What the code of an artifact is: a library, which is loaded, or what programs are built with."""
 
     LIBRARY = "a library"
+    MODULE = "a module of WebAssembly"
     ARCHIVE = "a static archive"
     SOURCE = "C text"
 
     @property
     def option(self) -> str:
         """The word for it on the command line."""
-        return {CodeForm.LIBRARY: "shared", CodeForm.ARCHIVE: "static", CodeForm.SOURCE: "c"}[self]
+        return {
+            CodeForm.LIBRARY: "shared",
+            CodeForm.MODULE: "wasm",
+            CodeForm.ARCHIVE: "static",
+            CodeForm.SOURCE: "c",
+        }[self]
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether something loads it as it is; programs are built with other code."""
+        return self in (CodeForm.LIBRARY, CodeForm.MODULE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +192,8 @@ class Artifact:
         """The form of the code, which decides what it can be exported to."""
         if self.library.startswith(ARCHIVE_MAGIC):
             return CodeForm.ARCHIVE
+        if self.library.startswith(WASM_HEADER):
+            return CodeForm.MODULE
         return CodeForm.SOURCE if self.library.startswith(SOURCE_MAGIC) else CodeForm.LIBRARY
 
     def export_archive(self, path: str | os.PathLike[str], name: str = "network") -> None:
@@ -210,6 +225,19 @@ class Artifact:
         self._require(CodeForm.SOURCE)
         header = header_of(self.signature, self.target, name, self.aliases)
         write_library(place, network_source(self.library, whole(self.parameters), name), header)
+
+    def export_module(self, path: str | os.PathLike[str], name: str = "network") -> None:
+        """Write a module of WebAssembly that holds the network with its parameters, needs nothing of its host, and has
+        memory of its own; and beside it a JSON text (ending in .json) that says where inputs and outputs lie in that
+        memory (docs/c.md).
+
+        Files are replaced as by `export_library`. Raises ArtifactError for an artifact whose code is no module, for one
+        whose threads share memory, for what doesn't fit into 4 GiB, and where files can't be written.
+        """
+        place = Path(path)
+        self._require(CodeForm.MODULE)
+        made = network_module(self.library, whole(self.parameters), self.signature)
+        write_library(place, made.content, description_of(made, name, self.target, self.signature), ".json")
 
     def _require(self, form: CodeForm) -> None:
         if self.form is not form:

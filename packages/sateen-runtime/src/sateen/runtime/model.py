@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from sateen.runtime.artifact import Artifact, CodeForm, parameter_rows
+from sateen.runtime.artifact import Artifact, parameter_rows
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.content import whole
 from sateen.runtime.device import Device, cpu
@@ -199,7 +199,7 @@ def load(
         if place != cpu():
             raise ArtifactError(f"compiled for {artifact.target}, which runs on {cpu()}; found device {place}")
         _check_target(artifact.target)
-        if artifact.form is not CodeForm.LIBRARY:
+        if not artifact.form.is_loaded:
             raise ArtifactError(
                 f"expected a library to load, found {artifact.form.value}, which programs are built with; see sateen "
                 "export"

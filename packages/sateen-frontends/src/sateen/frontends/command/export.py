@@ -22,24 +22,27 @@ from sateen.runtime.display import size
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of exports: its name, the kind of its target, and what writes it.
+    """A form of exports: its name, the target where none is given, the suffix of the file that describes the code
+    beside it, and what writes it.
 
     With `static` a model is compiled to a static archive.
     """
 
     name: str
-    kind: str
-    static: bool
+    target: str
+    beside: str
     write: Callable[[Artifact, Path, str], None]
+    static: bool = False
 
 
 FORMS = {
     form.name: form
     for form in (
-        Form("shared", "llvm", False, Artifact.export_library),
-        Form("static", "llvm", True, Artifact.export_archive),
-        Form("c", "c", False, Artifact.export_source),
-        Form("npm", "llvm", False, write_npm_package),
+        Form("shared", "llvm", ".h", Artifact.export_library),
+        Form("static", "llvm", ".h", Artifact.export_archive, static=True),
+        Form("c", "c", ".h", Artifact.export_source),
+        Form("wasm", "wasm32", ".json", Artifact.export_module),
+        Form("npm", "wasm32", "", write_npm_package),
     )
 }
 
@@ -51,8 +54,8 @@ FORMS = {
     "form",
     type=click.Choice([*FORMS]),
     required=True,
-    help="shared: a library that is loaded; static: an archive that a program links; c: C99 text; npm: a folder that "
-    "Node and bundlers import, for --target wasm32.",
+    help="shared: a library that is loaded; static: an archive that a program links; c: C99 text; wasm: a module of "
+    "WebAssembly; npm: a folder that Node and bundlers import.",
 )
 @click.option("-o", "--output", required=True, type=NEW_FILE, metavar="FILE")
 @click.option(
@@ -60,7 +63,7 @@ FORMS = {
     default="network",
     show_default=True,
     metavar="NAME",
-    help="What the names in the header and those of all symbols begin with; the name of the package.",
+    help="What the names in the header and those of all symbols begin with; the name of the module or package.",
 )
 @memory_options
 @compilation_options
@@ -69,34 +72,34 @@ def export(
     model: Path, form: str, output: Path, prefix: str, limits: MemoryLimits, compilation: Compilation, as_json: bool
 ) -> None:
     """Write the network of MODEL, a model or an artifact, with its parameters: a library and a C header beside it
-    (ending in .h), or a folder with a package of npm.
+    (ending in .h), a module and its description (.json), or a folder with a package of npm.
 
-    An artifact has code of one form: a static archive if it is for a machine without a system, C if its target is of
-    that kind, otherwise a library. A model is compiled for the form that is asked for.
+    An artifact has code of one form: a module if it is for WebAssembly, a static archive if it is for a machine without
+    a system, C if its target is of that kind, otherwise a library. A model is compiled for the form that is asked for.
     """
     chosen = FORMS[form]
-    keep_sources("-o", [output, output.with_suffix(".h")], sources_of(model, compilation))
+    beside = output.with_suffix(chosen.beside)
+    keep_sources("-o", [output, beside], sources_of(model, compilation))
     if not is_artifact(model):
-        compilation = _for_kind(compilation, chosen)
+        compilation = _for_form(compilation, chosen)
     artifact = open_artifact(model, compilation, static=chosen.static)
     limits.check(artifact)
     chosen.write(artifact, output, prefix)
     if output.is_dir():
         _show_package(output, artifact.target, prefix, as_json=as_json)
         return
-    header = output.with_suffix(".h")
     if as_json:
         show_json(
             {
                 "output": str(output),
-                "header": str(header),
+                "header" if chosen.beside == ".h" else "description": str(beside),
                 "bytes": output.stat().st_size,
                 "target": artifact.target,
                 "prefix": prefix,
             }
         )
         return
-    say(f"{output}: {size(output.stat().st_size)}, and {header.name}")
+    say(f"{output}: {size(output.stat().st_size)}, and {beside.name}")
 
 
 def _show_package(folder: Path, target: str, name: str, *, as_json: bool) -> None:
@@ -107,10 +110,11 @@ def _show_package(folder: Path, target: str, name: str, *, as_json: bool) -> Non
         say(f"{folder}: {size(written)}, package {name}")
 
 
-def _for_kind(compilation: Compilation, form: Form) -> Compilation:
+def _for_form(compilation: Compilation, form: Form) -> Compilation:
     """The options of compiling for a form. Raises UsageError for a target that gives code of another kind."""
     if compilation.target == "llvm":
-        return replace(compilation, target=form.kind)
-    if (kind := Target.of(compilation.target).kind) != form.kind:
-        raise click.UsageError(f"--as {form.name} is for targets of kind {form.kind}, found one of kind {kind}")
+        return replace(compilation, target=form.target)
+    found, expected = (Target.of(target).kind for target in (compilation.target, form.target))
+    if found != expected:
+        raise click.UsageError(f"--as {form.name} is for targets of kind {expected}, found one of kind {found}")
     return compilation

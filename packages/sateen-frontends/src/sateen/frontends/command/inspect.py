@@ -29,7 +29,7 @@ from sateen.graph_ir.compile import steps_of
 from sateen.graph_ir.drawing import draw
 from sateen.graph_ir.ops import Fused
 from sateen.graph_ir.passes import separations
-from sateen.runtime import ArgumentError, Artifact, CodeForm, Step, Target
+from sateen.runtime import ArgumentError, Artifact, Step, Target
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
@@ -327,7 +327,7 @@ def _artifact_facts(artifact: Artifact) -> list[tuple[str, str]]:
 
 def _runs_here(artifact: Artifact) -> str:
     missing = Target.host().missing_features(Target.parse(artifact.target))
-    if artifact.form is not CodeForm.LIBRARY:
+    if not artifact.form.is_loaded:
         return f"no: {artifact.form.value}, which programs are built with"
     return f"no, it needs {', '.join(missing)}" if missing else "yes"
 

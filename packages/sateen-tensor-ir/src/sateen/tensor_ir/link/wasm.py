@@ -13,10 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sateen.runtime.errors import LinkError
-from sateen.tensor_ir.link.wasm_object import (
+from sateen.runtime.wasm_records import (
+    MEMORY_END,
+    WASM_HEADER,
     ExternalKind,
-    RelocationType,
     SectionCode,
+    encoded_name,
+    padded,
+    place_in_memory,
+    sized,
+    unsigned,
+    vector,
+)
+from sateen.tensor_ir.link.wasm_object import (
+    RelocationType,
     SymbolKind,
     WasmObject,
     WasmRelocation,
@@ -27,9 +37,7 @@ from sateen.tensor_ir.link.wasm_object import (
 STACK_BYTES = 1 << 20
 """The stack of a module: many times what the frames of an entry and a kernel take."""
 
-_HEADER = b"\0asm\1\0\0\0"
 _PAGE = 1 << 16
-_MEMORY_END = 1 << 32
 _HEAP_ALIGNMENT = 64
 _SHARED = 0b11
 """The limits of a memory that is shared: they have a maximum."""
@@ -126,26 +134,26 @@ class _Module:
                 self.heap = start + len(segment.data)
             self.addresses.append(places)
         self.heap = _aligned(self.heap, _HEAP_ALIGNMENT)
-        if self.heap > _MEMORY_END:
-            raise LinkError(f"data and stack take {self.heap} bytes; a memory of 32 bits has {_MEMORY_END}")
+        if self.heap > MEMORY_END:
+            raise LinkError(f"data and stack take {self.heap} bytes; a memory of 32 bits has {MEMORY_END}")
 
     def to_bytes(self, exports: Sequence[str]) -> bytes:
         """The module, all fields filled."""
-        imports = [self._import(name, ExternalKind.FUNCTION, _unsigned(self._type(type_)))
+        imports = [self._import(name, ExternalKind.FUNCTION, unsigned(self._type(type_)))
                    for name, type_ in self.imports.items()]  # fmt: skip
         pages = -(-self.heap // _PAGE)
         is_shared = any("atomics" in source.features for source in self.objects)
-        most = _unsigned(_MEMORY_END // _PAGE) if is_shared else b""
-        limits = bytes([_SHARED if is_shared else 0]) + _unsigned(pages) + most
-        imports.append(_name("env") + _name("memory") + bytes([ExternalKind.MEMORY]) + limits)
-        functions = [_unsigned(self._type(f.type)) for source in self.objects for f in source.functions]
+        most = unsigned(MEMORY_END // _PAGE) if is_shared else b""
+        limits = bytes([_SHARED if is_shared else 0]) + unsigned(pages) + most
+        imports.append(encoded_name("env") + encoded_name("memory") + bytes([ExternalKind.MEMORY]) + limits)
+        functions = [unsigned(self._type(f.type)) for source in self.objects for f in source.functions]
         code = [
-            _sized(self._filled(number, f.body, f.relocations))
+            sized(self._filled(number, f.body, f.relocations))
             for number, source in enumerate(self.objects)
             for f in source.functions
         ]
         data = [
-            b"\0" + _constant(address) + _sized(content)
+            b"\0" + place_in_memory(address) + sized(content)
             for number, source in enumerate(self.objects)
             for segment, address in zip(source.segments, self.addresses[number], strict=True)
             if any(content := self._filled(number, segment.data, segment.relocations))
@@ -157,18 +165,20 @@ class _Module:
         for name in exports:
             definition = self._exported(name)
             if definition.symbol.kind is SymbolKind.FUNCTION:
-                entries.append(_name(name) + bytes([ExternalKind.FUNCTION]) + _unsigned(self._function(definition)))
+                entries.append(
+                    encoded_name(name) + bytes([ExternalKind.FUNCTION]) + unsigned(self._function(definition))
+                )
             else:
                 constants[name] = self._address(definition)
         entries += [
-            _name(name) + bytes([ExternalKind.GLOBAL]) + _unsigned(index)
+            encoded_name(name) + bytes([ExternalKind.GLOBAL]) + unsigned(index)
             for index, name in enumerate((_STACK_POINTER, *constants))
         ]
-        global_values = [_I32 + b"\1" + _constant(STACK_BYTES)]
-        global_values += [_I32 + b"\0" + _constant(value) for value in constants.values()]
+        global_values = [_I32 + b"\1" + place_in_memory(STACK_BYTES)]
+        global_values += [_I32 + b"\0" + place_in_memory(value) for value in constants.values()]
         size = len(self.slots) + 1
-        table = [_FUNCTION_REFERENCE + b"\1" + _unsigned(size) * 2]
-        elements = [b"\0" + _constant(1) + _vector(_unsigned(function) for function in self.slots)]
+        table = [_FUNCTION_REFERENCE + b"\1" + unsigned(size) * 2]
+        elements = [b"\0" + place_in_memory(1) + vector(unsigned(function) for function in self.slots)]
         sections = {
             SectionCode.TYPE: list(self.types),
             SectionCode.IMPORT: imports,
@@ -180,12 +190,12 @@ class _Module:
             SectionCode.CODE: code,
             SectionCode.DATA: data,
         }
-        return _HEADER + b"".join(
-            bytes([number]) + _sized(_vector(items)) for number, items in sections.items() if items
+        return WASM_HEADER + b"".join(
+            bytes([number]) + sized(vector(items)) for number, items in sections.items() if items
         )
 
     def _import(self, name: str, kind: ExternalKind, description: bytes) -> bytes:
-        return _name(self.importable[name]) + _name(name) + bytes([kind]) + description
+        return encoded_name(self.importable[name]) + encoded_name(name) + bytes([kind]) + description
 
     def _type(self, encoded: bytes) -> int:
         return self.types.setdefault(encoded, len(self.types))
@@ -202,11 +212,11 @@ class _Module:
             value = self._value(number, entry)
             match entry.type:
                 case RelocationType.TABLE_INDEX_I32 | RelocationType.MEMORY_ADDR_I32:
-                    field = (value % _MEMORY_END).to_bytes(4, "little")
+                    field = (value % MEMORY_END).to_bytes(4, "little")
                 case RelocationType.TABLE_INDEX_SLEB | RelocationType.MEMORY_ADDR_SLEB:
-                    field = _padded(value - _MEMORY_END if value >= _MEMORY_END >> 1 else value)
+                    field = padded(value - MEMORY_END if value >= MEMORY_END >> 1 else value)
                 case _:
-                    field = _padded(value)
+                    field = padded(value)
             filled[entry.offset : entry.offset + len(field)] = field
         return bytes(filled)
 
@@ -246,36 +256,3 @@ class _Module:
 
 def _aligned(place: int, alignment: int) -> int:
     return -(-place // alignment) * alignment
-
-
-def _unsigned(value: int) -> bytes:
-    """LEB128."""
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*encoded, value])
-
-
-def _padded(value: int) -> bytes:
-    """LEB128 in five bytes, of an unsigned or a signed number of 32 bits."""
-    return bytes(value >> 7 * i & 0x7F | (0x80 if i < 4 else 0) for i in range(5))
-
-
-def _constant(value: int) -> bytes:
-    """The expression of an address."""
-    signed = value - _MEMORY_END if value >= _MEMORY_END >> 1 else value
-    return b"\x41" + _padded(signed) + b"\x0b"
-
-
-def _sized(content: bytes) -> bytes:
-    return _unsigned(len(content)) + content
-
-
-def _name(text: str) -> bytes:
-    return _sized(text.encode())
-
-
-def _vector(items: Iterable[bytes]) -> bytes:
-    listed = list(items)
-    return _unsigned(len(listed)) + b"".join(listed)

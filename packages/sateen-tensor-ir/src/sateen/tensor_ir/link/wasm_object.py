@@ -12,38 +12,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from sateen.runtime.errors import LinkError
+from sateen.runtime.wasm_records import WASM_HEADER, ExternalKind, SectionCode, WasmReader
 
-_HEADER = b"\0asm\1\0\0\0"
 _LINKING_VERSION = 2
 _SEGMENT_INFO, _INITIAL_FUNCTIONS, _COMDATS, _SYMBOL_TABLE = 5, 6, 7, 8
 _BINDING_LOCAL, _UNDEFINED, _EXPLICIT_NAME, _THREAD_LOCAL, _ABSOLUTE = 0x2, 0x10, 0x40, 0x100, 0x200
 _I32_CONST, _END = 0x41, 0x0B
 _LARGEST_ALIGNMENT = 16  # a page of memory
-
-
-class SectionCode(IntEnum):
-    """The numbers of sections."""
-
-    CUSTOM = 0
-    TYPE = 1
-    IMPORT = 2
-    FUNCTION = 3
-    TABLE = 4
-    MEMORY = 5
-    GLOBAL = 6
-    EXPORT = 7
-    ELEMENT = 9
-    CODE = 10
-    DATA = 11
-
-
-class ExternalKind(IntEnum):
-    """What an import or export is."""
-
-    FUNCTION = 0
-    TABLE = 1
-    MEMORY = 2
-    GLOBAL = 3
 
 
 class SymbolKind(IntEnum):
@@ -158,62 +133,6 @@ def read_wasm_object(content: bytes) -> WasmObject:
         raise LinkError(f"malformed WebAssembly object: {error}") from None
 
 
-class _Reader:
-    """A place in bytes, from which numbers and names are read. Raises IndexError past the end."""
-
-    def __init__(self, data: bytes, place: int = 0, end: int | None = None) -> None:
-        self.data = data
-        self.place = place
-        self.end = len(data) if end is None else end
-
-    def byte(self) -> int:
-        return self.bytes(1)[0]
-
-    def bytes(self, count: int) -> bytes:
-        start = self.place
-        if count > self.end - start:
-            raise IndexError(f"expected {count} bytes at {start:#x}, found {self.end - start}")
-        self.place += count
-        return self.data[start : self.place]
-
-    def unsigned(self) -> int:
-        """LEB128 of at most 32 bits."""
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-            if shift >= 35:
-                raise ValueError(f"a number before {self.place:#x} has more than 32 bits")
-
-    def signed(self) -> int:
-        """Signed LEB128 of at most 32 bits."""
-        start = self.place
-        value = self.unsigned()
-        bits = 7 * (self.place - start)
-        return value - (1 << bits) if value >> bits - 1 else value
-
-    def name(self) -> str:
-        return self.bytes(self.unsigned()).decode()
-
-    def part(self) -> _Reader:
-        """A reader of the next part, which its length precedes."""
-        size = self.unsigned()
-        start = self.place
-        self.bytes(size)
-        return _Reader(self.data, start, self.place)
-
-    @property
-    def is_done(self) -> bool:
-        return self.place >= self.end
-
-    def times(self) -> range:
-        """The items of a vector."""
-        return range(self.unsigned())
-
-
 class _Object:
     """An object that is being read, section by section."""
 
@@ -232,9 +151,9 @@ class _Object:
         self.relocations: dict[int, list[WasmRelocation]] = {SectionCode.CODE: [], SectionCode.DATA: []}
 
     def read(self) -> WasmObject:
-        if self.content[: len(_HEADER)] != _HEADER:
+        if self.content[: len(WASM_HEADER)] != WASM_HEADER:
             raise LinkError("expected a WebAssembly object of version 1, found other bytes")
-        reader = _Reader(self.content, len(_HEADER))
+        reader = WasmReader(self.content, len(WASM_HEADER))
         has_symbols = False
         while not reader.is_done:
             code, section = reader.byte(), reader.part()
@@ -272,7 +191,7 @@ class _Object:
         if not is_there:
             raise LinkError(f"malformed WebAssembly object: symbol {symbol.name!r} names what is not there")
 
-    def _section(self, code: int, name: str, section: _Reader) -> None:
+    def _section(self, code: int, name: str, section: WasmReader) -> None:
         match code:
             case SectionCode.TYPE:
                 self.types = [_function_type(section) for _ in section.times()]
@@ -301,7 +220,7 @@ class _Object:
                 if section.unsigned():
                     raise LinkError(f"expected an object that defines functions and data, found a section {code}")
 
-    def _import(self, section: _Reader) -> None:
+    def _import(self, section: WasmReader) -> None:
         section.name()
         name, kind = section.name(), ExternalKind(section.byte())
         self.imports[kind].append(name)
@@ -316,7 +235,7 @@ class _Object:
             case ExternalKind.GLOBAL:
                 section.bytes(2)
 
-    def _segment(self, start: int, section: _Reader) -> None:
+    def _segment(self, start: int, section: WasmReader) -> None:
         if section.unsigned() != 0 or section.byte() != _I32_CONST:
             raise LinkError("expected data at a constant place of memory 0, found another segment")
         section.signed()
@@ -325,7 +244,7 @@ class _Object:
         size = section.unsigned()
         self.data.append((section.place - start, section.bytes(size)))
 
-    def _linking(self, section: _Reader) -> None:
+    def _linking(self, section: WasmReader) -> None:
         if (version := section.unsigned()) != _LINKING_VERSION:
             raise LinkError(f"expected a WebAssembly object of linking version {_LINKING_VERSION}, found {version}")
         while not section.is_done:
@@ -342,7 +261,7 @@ class _Object:
                 case _ if kind in (_INITIAL_FUNCTIONS, _COMDATS):
                     raise LinkError("expected an object without constructors and groups, found some")
 
-    def _symbol(self, part: _Reader) -> WasmSymbol:
+    def _symbol(self, part: WasmReader) -> WasmSymbol:
         kind, flags = SymbolKind(part.byte()), part.unsigned()
         is_local, is_defined = bool(flags & _BINDING_LOCAL), not flags & _UNDEFINED
         if flags & (_THREAD_LOCAL | _ABSOLUTE):
@@ -362,7 +281,7 @@ class _Object:
         imports = self.imports[_EXTERNAL_KINDS[kind]]
         return WasmSymbol(kind, imports[index], index, 0, is_local, is_defined)
 
-    def _relocations(self, section: _Reader) -> None:
+    def _relocations(self, section: WasmReader) -> None:
         target = self.sections[section.unsigned()]
         if target not in self.relocations:
             return  # of a section for debuggers
@@ -403,7 +322,7 @@ _EXTERNAL_KINDS = {
 }
 
 
-def _function_type(section: _Reader) -> bytes:
+def _function_type(section: WasmReader) -> bytes:
     """A function's type as encoded: parameters and results."""
     start = section.place
     if section.byte() != 0x60:
@@ -413,6 +332,6 @@ def _function_type(section: _Reader) -> bytes:
     return section.data[start : section.place]
 
 
-def _skip_limits(section: _Reader) -> None:
+def _skip_limits(section: WasmReader) -> None:
     for _ in range(1 + section.byte() % 2):
         section.unsigned()
