@@ -50,6 +50,12 @@ def wheel_of(name: str, folder: Path) -> Path:
     return wheel
 
 
+def run_all_tests(session: nox.Session) -> None:
+    """All tests, a process per processor; options of the session come last, `-- -n 0` runs them one by one."""
+    parallel = ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal")
+    session.run("pytest", *parallel, *session.posargs)
+
+
 def empty_folder(session: nox.Session, name: str) -> Path:
     """A folder of the session, without what an earlier run left there."""
     folder = Path(session.create_tmp()).absolute() / name
@@ -95,28 +101,28 @@ def layers(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """All tests, on the sources."""
     install(session, "test")
-    session.run("pytest", *session.posargs)
+    run_all_tests(session)
 
 
 @nox.session(python=PYTHON)
 def lowest(session: nox.Session) -> None:
     """All tests, with the lowest versions that the packages promise to work with."""
     install(session, "test", "--resolution=lowest-direct")
-    session.run("pytest", *session.posargs)
+    run_all_tests(session)
 
 
-@nox.session(python=PYTHON, reuse_venv=False)
+@nox.session(python=PYTHON, reuse_venv=False, requires=["dist"])
 @nox.parametrize("package", TESTED, ids=TESTED)
 def wheels(session: nox.Session, package: str) -> None:
-    """The tests of each package on its built wheel, with its declared dependencies and nothing else."""
-    built = Path(session.create_tmp()).absolute()
-    build_wheels(session, built)
-    siblings = built / "siblings.txt"  # a constraint with a place: whatever an index has under these names is not ours
-    siblings.write_text("".join(f"{name} @ {wheel_of(name, built).as_uri()}\n" for name in PACKAGES), encoding="utf-8")
+    """The first case of each test of a package, on its built wheel, with its declared dependencies and nothing else."""
+    siblings = Path(session.create_tmp()).absolute() / "siblings.txt"
+    built = {name: wheel_of(name, ROOT / "dist").as_uri() for name in PACKAGES}
+    # A constraint with a place: whatever an index has under these names is not ours.
+    siblings.write_text("".join(f"{name} @ {place}\n" for name, place in built.items()), encoding="utf-8")
     fresh = [f"--refresh-package={name}" for name in PACKAGES]  # the version is the last build's, the content is not
     offered = ("--no-sources", "--constraint", str(siblings), *fresh)
     session.install(*offered, package + WHEEL_EXTRAS.get(package, ""), *nox.project.dependency_groups(PROJECT, "test"))
-    session.run("pytest", f"packages/{package}/tests", *session.posargs)
+    session.run("pytest", "--first-cases", f"packages/{package}/tests", *session.posargs)
 
 
 @nox.session(python=PYTHON)

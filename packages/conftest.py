@@ -1,6 +1,7 @@
 """What tests of several packages use.
 
 `library` is a library as sateen would compile it, written in C, so that tests of loading need no compiler of sateen's.
+`--first-cases` runs each test with the first of its parameters: what a wheel lacks, they all lack.
 """
 
 from __future__ import annotations
@@ -89,6 +90,17 @@ int32_t exhaust(const host *h, tensor *const *args, int32_t n) {
 """
 RunElsewhere = Callable[[Path, list[str], list[str]], str]
 """Compiles main.c of a folder with options, runs it there with arguments, and gives what it prints."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--first-cases", action="store_true", help="run each test with the first of its parameters only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--first-cases"):
+        first = set({item.nodeid.partition("[")[0]: item for item in reversed(items)}.values())
+        config.hook.pytest_deselected(items=[item for item in items if item not in first])
+        items[:] = [item for item in items if item in first]
 
 
 @pytest.fixture
