@@ -12,7 +12,7 @@ from sateen.frontends.command.main import main
 from sateen.graph_ir.compile import build
 from sateen.runtime.errors import SateenError
 
-EVERY = 45
+EVERY = 90
 """Of some 1,900 cases."""
 
 

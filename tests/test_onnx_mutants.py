@@ -16,8 +16,8 @@ MUTANTS = Path(__file__).parent / "fuzz" / "onnx_mutants.py"
 
 def test_damaged_models_are_refused_or_right() -> None:
     done = subprocess.run(
-        [sys.executable, str(MUTANTS), "--count", "150"], capture_output=True, text=True, check=False, timeout=110
+        [sys.executable, str(MUTANTS), "--count", "80"], capture_output=True, text=True, check=False, timeout=110
     )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert re.search(r"^ +15 neutral run$", done.stdout, re.MULTILINE), done.stdout
-    assert re.search(r"^150 mutants, 0 at fault, \d+ s$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^ +8 neutral run$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^80 mutants, 0 at fault, \d+ s$", done.stdout, re.MULTILINE), done.stdout

@@ -60,7 +60,6 @@ def _values(random: np.random.Generator, shape: Any, dtype: np.dtype[Any]) -> np
 
 
 WORKLOADS: dict[str, Callable[[], Graph]] = {
-    "squeezenet": lambda: workloads.squeezenet(image=96),
     "mobilenet": lambda: workloads.mobilenet(image=96),
     "resnet": lambda: workloads.resnet(image=64),
     "lstm": workloads.lstm,

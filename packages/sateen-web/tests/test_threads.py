@@ -33,7 +33,6 @@ answer([found.size, told]);
 CLOSED = "ArgumentError: run: expected an open model, found a closed one"
 
 NETWORKS: dict[str, Callable[[], Graph]] = {
-    "squeezenet": lambda: workloads.squeezenet(image=96),
     "resnet": lambda: workloads.resnet(image=64),
     "lstm": workloads.lstm,
     "transformer": workloads.transformer,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from sateen.frontends.command import artifacts, compilers, inspection
 from sateen.frontends.command.main import main
+from sateen.tensor_ir.codegen import CompilerPool
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,23 @@ class Ran:
     err: str
 
 
+@pytest.fixture(scope="session")
+def shared_compilers() -> Iterator[CompilerPool]:
+    """Compiler processes for all tests: to start its own takes the command longer than what most of them show."""
+    with CompilerPool(artifacts.WORKERS) as pool:
+        yield pool
+
+
 @pytest.fixture
-def sateen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def sateen(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    shared_compilers: CompilerPool,
+) -> Callable[..., Ran]:
     """Runs the command in a folder of its own, with a cache of its own, and tells status and output."""
+    for module in (artifacts, compilers, inspection):
+        monkeypatch.setattr(module, "CompilerPool", lambda _processes: nullcontext(shared_compilers))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 

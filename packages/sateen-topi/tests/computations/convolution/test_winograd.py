@@ -139,12 +139,13 @@ def test_no_more_is_lost_than_was_estimated(run_views, view, lanes, f, weights):
     blocked = Layout.blocked(4, 1, lanes)
     u = winograd_transforms.winograd_weight(weight, f)
     estimate = winograd_transforms.winograd_loss(weight, f)
-    for kind, x in INPUTS.items():
-        operands = [view(x, "x", blocked), view(u, "u", winograd_methods.winograd_weight_layout(lanes, 2))]
-        (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
+    magnitude = np.abs(weight.astype(np.float64)).sum((1, 2, 3)).reshape(-1, 1, 1)
+    images = np.concatenate(list(INPUTS.values()))
+    operands = [view(images, "x", blocked), view(u, "u", winograd_methods.winograd_weight_layout(lanes, 2))]
+    (results,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [images, u])
+    for (kind, x), y in zip(INPUTS.items(), results, strict=True):
         largest, down, across = tiles_of(x, f, w)
-        magnitude = np.abs(weight.astype(np.float64)).sum((1, 2, 3)).reshape(-1, 1, 1)
-        lost = np.abs(y - direct(x, weight, np.zeros(1), w))[0] / (magnitude * largest[down][:, across])
+        lost = np.abs(y - direct(x, weight, np.zeros(1), w)[0]) / (magnitude * largest[down][:, across])
         assert lost.max() <= max(estimate, LEAST_LOSS), kind
 
 
