@@ -18,7 +18,7 @@ MACHINES = [
         "aarch64-linux-gnu",
     )
 ]  # fmt: skip
-PROPORTIONS = {"load_bytes", "exposed", "streamed", "reread", "own_part", "common_part", "overflow"}
+PROPORTIONS = {"load_bytes", "exposed", "streamed", "reread", "own_part", "common_part", "overflow", "loads_alone"}
 
 
 def half_as_fast(machine):
@@ -87,3 +87,10 @@ def test_addresses_of_vectors_count_where_loads_take_no_offset():
     assert wide > tall
     *_, arm = MACHINES
     assert cost.tile_cycles(2, 8, 64, arm) == cost.tile_cycles(4, 4, 64, arm)
+
+
+def test_loads_count_beside_arithmetic_where_they_begin_alone():
+    *_, together = MACHINES
+    alone = replace(together, rates=replace(together.rates, loads_alone=True))
+    assert cost.tile_cycles(2, 8, 64, together) == cost.tile_cycles(4, 4, 64, together)
+    assert cost.tile_cycles(2, 8, 64, alone) > cost.tile_cycles(4, 4, 64, alone) > cost.tile_cycles(4, 4, 64, together)

@@ -24,7 +24,8 @@ def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, expo
     loads = positions + vectors * max(1, machine.vector_bytes // rates.load_bytes)
     fetch = row_bytes / bytes_per_cycle(terms * row_bytes, machine)
     arithmetic = positions * row_bytes / rates.multiply_add_bytes
-    step = max(arithmetic, loads * rates.load_cycles, fetch, rates.multiply_add_latency)
+    issue = (arithmetic, loads * rates.load_cycles)
+    step = max(sum(issue) if rates.loads_alone else max(issue), fetch, rates.multiply_add_latency)
     begin_and_end = rates.store_cycles * positions * vectors + rates.tile_cycles
     addresses = vectors * rates.address_cycles
     return terms * (step + addresses + rates.step_cycles + exposed * fetch) + begin_and_end

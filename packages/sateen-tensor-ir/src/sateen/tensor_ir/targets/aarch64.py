@@ -1,8 +1,9 @@
 """AArch64.
 
 Relocations are those of ELF for the Arm 64-bit Architecture, section 5.7. None of the rates is measured: pipes and
-latencies of multiply-adds, additions and loads are those of the makers' guides, which each group names; the latency of
-a multiply-add is that of its accumulator, which comes late. The rest is that of Zen 4 with narrower vectors.
+latencies of multiply-adds, additions and loads are those of the makers' guides, which each group names, and those of
+LLVM's scheduling models of the same cores, which llvm-mca shows; the latency of a multiply-add is that of its
+accumulator, which comes late. The rest is that of Zen 4 with narrower vectors.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW, ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Field, Linking, Reference, Rule
 
+CORTEX_A53 = replace(NARROW, load_bytes=8, loads_alone=True)
+"""One multiply-add of 16 bytes a cycle; a load of as many takes two, in which nothing else begins: Arm Cortex-A55
+Software Optimization Guide (EPM 128372), and for both cores ncnn's docs/developer-guide/arm-a53-a55-dual-issue.md."""
 CORTEX_A57 = replace(NARROW, multiply_add_latency=4, addition_latency=5)
 """Two pipes of 8 bytes, which a vector takes together, and one load of 16 bytes a cycle: Cortex-A57 Software
 Optimization Guide (UAN 0015), tables "ASIMD floating-point" and "ASIMD load"."""
@@ -36,11 +40,13 @@ NEOVERSE_N1 = replace(
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
 )
-"""Two multiply-adds and two loads of 16 bytes a cycle: Arm Cortex-A76 and Neoverse N1 Software Optimization Guides."""
+"""Two multiply-adds and two loads of 16 bytes a cycle: Arm Cortex-A76 and Neoverse N1 Software Optimization Guides,
+LLVM's AArch64SchedNeoverseN1."""
 TYPICAL = replace(NEOVERSE_N1, multiply_add_latency=4, addition_latency=4)
 """The same with latencies of smaller cores, for code that any core may run."""
 NEOVERSE_N2 = replace(NEOVERSE_N1, load_cycles=0.37, l1=48.0)
-"""Neoverse N1 with three loads: Arm Cortex-A78AE and Neoverse N2 Software Optimization Guides."""
+"""Neoverse N1 with three loads: Arm Cortex-A78AE and Neoverse N2 Software Optimization Guides, LLVM's
+AArch64SchedNeoverseN2."""
 NEOVERSE_V1 = replace(
     ZEN_4,
     multiply_add_latency=2,
@@ -52,9 +58,11 @@ NEOVERSE_V1 = replace(
     l3=10.0,
     memory=5.0,
 )
-"""Four multiply-adds and three loads of 16 bytes a cycle: Arm Neoverse V1 and V2 Software Optimization Guides."""
+"""Four multiply-adds and three loads of 16 bytes a cycle: Arm Neoverse V1 and V2 Software Optimization Guides, LLVM's
+AArch64SchedNeoverseV1 and V2."""
 APPLE_M1 = replace(NEOVERSE_V1, multiply_add_latency=4, addition_latency=3)
-"""As many, with longer pipes: Apple Silicon CPU Optimization Guide, on performance cores."""
+"""As many, with longer pipes: Apple Silicon CPU Optimization Guide, on performance cores; what Dougall Johnson measured
+on M1's (dougallj.github.io/applecpu)."""
 _KB, _MB = 1 << 10, 1 << 20
 _BASE = frozenset({"neon"})
 _A76 = _BASE | {"dotprod", "fullfp16", "lse"}
@@ -64,8 +72,8 @@ _M1 = _A76 | {"fp16fml"}
 _M2 = _M1 | {"bf16", "i8mm"}
 
 _CPUS = (
-    CPU("cortex-a53", _BASE, (32 * _KB, 512 * _KB, 0), NARROW),  # BCM2837
-    CPU("cortex-a55", _A76, (32 * _KB, 128 * _KB, 1 * _MB), NARROW),
+    CPU("cortex-a53", _BASE, (32 * _KB, 512 * _KB, 0), CORTEX_A53),  # BCM2837
+    CPU("cortex-a55", _A76, (32 * _KB, 128 * _KB, 1 * _MB), CORTEX_A53),
     CPU("cortex-a57", _BASE, (32 * _KB, 2 * _MB, 0), CORTEX_A57),  # Tegra X1
     CPU("cortex-a72", _BASE, (32 * _KB, 1 * _MB, 0), CORTEX_A72),  # BCM2711
     CPU("cortex-a76", _A76, (64 * _KB, 512 * _KB, 2 * _MB), NEOVERSE_N1),  # BCM2712

@@ -1,7 +1,8 @@
 """ARM of 32 bits. Libraries are for code of the ARM instruction set; Thumb is object code of kernels only.
 
-Relocations are those of ELF for the Arm Architecture (AAELF32), section 5.6. Rates are those of Arm's optimisation
-guides and reference manuals where a core differs from a small one of 64 bits; none is measured.
+Relocations are those of ELF for the Arm Architecture (AAELF32), section 5.6. None of the rates is measured here. Widths
+of multiply-adds are those that VFP Benchmark found (wlog.flatlib.jp/2014/02/14/n1680), latencies those of GCC's
+descriptions of the cores (config/arm).
 """
 
 from __future__ import annotations
@@ -16,8 +17,34 @@ from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW, SCALAR
 from sateen.tensor_ir.targets.relocation import WORD32, Addressing, Field, Linking, Reference, Rule
 
-HALF_WIDE = replace(NARROW, multiply_add_bytes=8, load_bytes=8, load_cycles=2.0, l1=8.0, l2=4.0, memory=1.0)
-"""Vectors of 16 bytes pass as two halves: one multiply-add and one load of 8 bytes a cycle."""
+HALF_WIDE = replace(
+    NARROW,
+    multiply_add_bytes=8,
+    load_bytes=8,
+    l1=8.0,
+    l2=4.0,
+    memory=1.0,
+    transform_cycles=3.6,
+    left_sum_cycles=4.0,
+    result_sum_cycles=7.0,
+    weight_sum_cycles=0.5,
+)
+"""Vectors of 16 bytes pass as two halves: one multiply-add and one load of 8 bytes a cycle, as on Cortex-A8 and A9."""
+CORTEX_A7 = replace(
+    HALF_WIDE,
+    multiply_add_bytes=4,
+    transform_cycles=7.2,
+    left_sum_cycles=8.0,
+    result_sum_cycles=14.0,
+    weight_sum_cycles=1.0,
+    loads_alone=True,
+)
+"""One float32 after the other, in vectors, too."""
+CORTEX_M4 = replace(SCALAR, multiply_add_bytes=4 / 3, multiply_add_latency=3, loads_alone=True)
+"""A multiply-add takes three cycles, a load two: Cortex-M4 Technical Reference Manual (DDI 0439), "FPU instruction
+set"."""
+CORTEX_M7 = replace(SCALAR, multiply_add_latency=3, addition_latency=3, load_cycles=1.0)
+"""One multiply-add or load of 4 bytes a cycle: LLVM's ARMScheduleM7."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 0)
@@ -26,15 +53,15 @@ _V7_WITH_FMA = _V7 | {"hwdiv-arm", "vfp4"}
 _V8 = _V7_WITH_FMA | {"crc"}
 
 _CPUS = (
-    CPU("cortex-a7", _V7_WITH_FMA, (32 * _KB, 512 * _KB, 0), HALF_WIDE),
+    CPU("cortex-a7", _V7_WITH_FMA, (32 * _KB, 512 * _KB, 0), CORTEX_A7),
     CPU("cortex-a8", _V7, (32 * _KB, 256 * _KB, 0), HALF_WIDE),
     CPU("cortex-a9", _V7, (32 * _KB, 512 * _KB, 0), HALF_WIDE),
     CPU("cortex-a15", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW),
     CPU("cortex-a17", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW),
     CPU("cortex-a53", _V8, (32 * _KB, 512 * _KB, 0), NARROW),
     CPU("cortex-a72", _V8, (32 * _KB, 1 * _MB, 0), NARROW),
-    CPU("cortex-m4", frozenset(), (64 * _KB, 64 * _KB, 0), SCALAR, cores=1),  # no cache: its memory is as near
-    CPU("cortex-m7", frozenset(), (16 * _KB, 64 * _KB, 0), SCALAR, cores=1),
+    CPU("cortex-m4", frozenset(), (64 * _KB, 64 * _KB, 0), CORTEX_M4, cores=1),  # no cache: its memory is as near
+    CPU("cortex-m7", frozenset(), (16 * _KB, 64 * _KB, 0), CORTEX_M7, cores=1),
 )
 
 _FPSCR = FloatMode(

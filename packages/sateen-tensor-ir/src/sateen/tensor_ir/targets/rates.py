@@ -65,12 +65,14 @@ class Rates:
     again."""
     address_cycles: float = 0.0
     """Cycles to compute the address of a vector that is loaded, where such loads take no offset."""
+    loads_alone: bool = False
+    """Whether a load and a multiply-add never begin together."""
 
 
 ZEN_4 = Rates(
     multiply_add_bytes=64,
     multiply_add_latency=4,
-    addition_latency=4,
+    addition_latency=3,
     load_bytes=32,
     load_cycles=0.55,
     store_cycles=2,
@@ -97,11 +99,13 @@ ZEN_4 = Rates(
 )
 """Measured on AMD's Zen 4, and fitted to the times of convolutions there (docs/tuning.md).
 
-Two multiply-adds and two loads of 32 bytes a cycle; vectors of 64 bytes take both.
+Two multiply-adds and two loads of 32 bytes a cycle; vectors of 64 bytes take both. Latencies are those of LLVM's
+X86ScheduleZnver4.
 """
 NARROW = replace(
     ZEN_4,
     multiply_add_bytes=16,
+    addition_latency=4,
     load_bytes=16,
     load_cycles=1.1,
     l1=16.0,
@@ -113,7 +117,6 @@ NARROW = replace(
     result_sum_cycles=3.5,
     weight_sum_cycles=0.25,
 )
-"""A small core: one multiply-add and one load of 16 bytes a cycle. Not measured: Arm Cortex-A55 Software Optimization
-Guide, which Cortex-A53 is like."""
+"""A small core: one multiply-add and one load of 16 bytes a cycle; not measured."""
 SCALAR = replace(NARROW, multiply_add_bytes=4, load_bytes=4, load_cycles=2.0, l1=4.0, l2=4.0, memory=1.0)
 """A core without vectors: one multiply-add or load of 4 bytes a cycle."""

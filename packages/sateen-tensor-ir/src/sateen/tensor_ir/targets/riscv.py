@@ -2,7 +2,7 @@
 
 Relocations are those of the RISC-V ELF psABI, chapter "Relocations", without relaxation: no byte moves. The upper and
 the lower part of an address are in two instructions; the relocation of the lower one refers to the label of the other.
-Rates are those of the widths that makers publish, on a small core; none is measured.
+Rates are those of a small core where nothing else is said; none is measured.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Fiel
 SCALAR = replace(
     NARROW,
     multiply_add_bytes=4,
+    multiply_add_latency=5,
+    addition_latency=5,
     load_bytes=4,
     l1=4.0,
     l2=3.0,
@@ -30,11 +32,18 @@ SCALAR = replace(
     result_sum_cycles=14.0,
     weight_sum_cycles=1.0,
 )
-"""A small core without vectors: one multiply-add and one load of 4 bytes a cycle."""
+"""A small core without vectors: one multiply-add and one load of 4 bytes a cycle, as on SiFive's U74 (LLVM's
+RISCVSchedSiFive7)."""
 
 VECTOR = replace(NARROW, address_cycles=1.0)
 """A small core with vectors: one multiply-add and one load of 16 bytes a cycle. Loads of vectors take no offset (RISC-V
 "V" Vector Extension 1.0, section 7.2), so that an addition comes before each."""
+SIFIVE_X280 = replace(VECTOR, multiply_add_bytes=32, multiply_add_latency=8, addition_latency=8, load_bytes=32, l1=32.0)
+"""One multiply-add and one load of 32 bytes a cycle: WikiChip Fuse, "SiFive Introduces A New Coprocessor Interface";
+latencies are those of LLVM's RISCVSchedSiFive7."""
+SPACEMIT_X60 = replace(VECTOR, multiply_add_bytes=32, multiply_add_latency=5)
+"""Two vector units of 16 bytes, which give 32 GFLOP/s at 1.6 GHz, and one load a cycle: measurements of boards with K1
+(cpufp; camel-cdr.github.io/rvv-bench-results/bpi_f3); latencies are those of LLVM's RISCVSchedSpacemitX60."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _GC = frozenset({"a", "c", "d", "f", "m"})
@@ -43,8 +52,8 @@ _TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)
 
 _CPUS = (
     CPU("sifive-u74", _B, (32 * _KB, 2 * _MB, 0), SCALAR),
-    CPU("sifive-x280", _B | {"v", "zfh", "zvfh", "zvl512b"}, (32 * _KB, 512 * _KB, 4 * _MB), VECTOR),
-    CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), VECTOR),
+    CPU("sifive-x280", _B | {"v", "zfh", "zvfh", "zvl512b"}, (32 * _KB, 512 * _KB, 4 * _MB), SIFIVE_X280),
+    CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), SPACEMIT_X60),
 )
 
 _SCALARS = Vectors(16, 7, in_scalars=True)
@@ -123,8 +132,9 @@ RISCV64 = Architecture(
     title="RISC-V",
     triple="riscv64-linux-gnu",
     abi=POINTERS_OF_64_BITS,
-    # Of 32: the others hold what moves, since LLVM loads terms ahead of their use.
-    vectors=(Vectors(64, 28, "zvl512b"), Vectors(32, 28, "zvl256b"), Vectors(16, 28, "v"), _SCALARS),
+    # Of 32: the others hold what moves, since LLVM loads terms ahead of their use. That takes scalars, too, of which
+    # there are as many: one for each position of a tile.
+    vectors=(Vectors(64, 26, "zvl512b"), Vectors(32, 26, "zvl256b"), Vectors(16, 26, "v"), _SCALARS),
     levels=(CPU("generic", frozenset({"v"}), _TYPICAL, VECTOR), CPU("generic", frozenset(), _TYPICAL, SCALAR)),
     cpus={cpu.name: cpu for cpu in _CPUS},
     assumed=_GC,
