@@ -2,6 +2,7 @@
 
 import { fieldsOf, listOf, parse, textOf } from "./checked_json.js";
 import { ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError } from "./errors.js";
+import { Blocks } from "./host.js";
 import { Arena, PAGE_BYTES, POINTER_BYTES, describe, memoryOf, textAt } from "./memory.js";
 import { importedMemory, unshared } from "./memory_import.js";
 import { STACK_BYTES, canShareMemory, startThreads, stopThreads } from "./threads.js";
@@ -9,6 +10,7 @@ import { STACK_BYTES, canShareMemory, startThreads, stopThreads } from "./thread
 const ABI_VERSION = 2;
 const EXPORTS = ["__heap_base", "sateen_abi_version", "sateen_status_message", "sateen_metadata"];
 const MOST_PAGES = 65536; // 4 GiB
+const DEFAULT_HOST = 0;
 const MOST_FUNCTIONS = 1 << 20;
 const OUT_OF_MEMORY = 9;
 const OF_ARGUMENTS = [2, 3, 4, 5, 6, 7, 8, 11];
@@ -18,14 +20,18 @@ export class Library {
   #exports;
   #memory;
   #arena;
+  #blocks;
+  #host;
   #workers;
   #isOpen = true;
 
   /** Use `Library.of`, which makes libraries. */
-  constructor(exports, memory, arena, workers) {
+  constructor(exports, memory, arena, { blocks, host, workers }) {
     this.#exports = exports;
     this.#memory = memory;
     this.#arena = arena;
+    this.#blocks = blocks;
+    this.#host = host;
     this.#workers = workers;
     this.functions = functionsOf(textAt(memory, exports.sateen_metadata.value));
   }
@@ -46,10 +52,15 @@ export class Library {
     if (exports.sateen_abi_version() !== ABI_VERSION) {
       throw new ArtifactError(`expected a library of ABI ${ABI_VERSION}, found ${exports.sateen_abi_version()}`);
     }
-    const stacks = new Arena(memory, exports.__heap_base.value, mostPages);
-    const tops = Array.from({ length: isShared ? threads - 1 : 0 }, () => stacks.take(STACK_BYTES) + STACK_BYTES);
-    const arena = new Arena(memory, tops.at(-1) ?? exports.__heap_base.value, mostPages);
-    return new Library(exports, memory, arena, await startThreads(module, memory, tops));
+    const arena = new Arena(memory, exports.__heap_base.value, mostPages);
+    const blocks = new Blocks(arena);
+    // The host of a library with threads has memory of its own, and one whose table is hidden takes no functions.
+    const isPoor = !imported.isShared && exports.__indirect_function_table !== undefined;
+    const host = isPoor ? await blocks.hostOf(exports, memory) : DEFAULT_HOST;
+    const stacks = Array.from({ length: isShared ? threads - 1 : 0 }, () => arena.take(STACK_BYTES) + STACK_BYTES);
+    arena.keep();
+    const workers = await startThreads(module, memory, stacks);
+    return new Library(exports, memory, arena, { blocks, host, workers });
   }
 
   /** The threads of a call, the caller's among them. */
@@ -74,6 +85,7 @@ export class Library {
   /** Gives all room back. */
   clear() {
     this.#arena.clear();
+    this.#blocks.clear();
   }
 
   /**
@@ -89,7 +101,7 @@ export class Library {
       if (!this.#isOpen) throw new ArgumentError(`${name}: expected an open model, found a closed one`);
       let status;
       try {
-        status = this.#exports[name](0, pointers, arrays.length);
+        status = this.#exports[name](this.#host, pointers, arrays.length);
       } catch (error) {
         throw new ExecutionError(`${name}: the code ended with ${error.name}: ${error.message}`, { cause: error });
       }

@@ -2,13 +2,13 @@
  * The memory of a library: arrays one after the other behind the module's own data, and the ABI's description of each.
  *
  * A `DLTensor` of machines of 32 bits has data, device type and number, rank, element type, shape and strides as words
- * of 4 bytes, then an offset of 8; shapes are int64 (docs/design/abi.md of sateen).
+ * of 4 bytes, then an offset of 8 at a multiple of 8; shapes are int64 (docs/design/abi.md of sateen).
  */
 
 import { OutOfMemoryError } from "./errors.js";
 
 export const PAGE_BYTES = 65536;
-const TENSOR_BYTES = 32;
+const TENSOR_BYTES = 40;
 export const POINTER_BYTES = 4;
 const EXTENT_BYTES = 8;
 const ALIGNMENT = 64;
@@ -44,6 +44,11 @@ export class Arena {
     const place = aligned(part.next);
     part.next = place + bytes;
     return place;
+  }
+
+  /** What is taken so far is not given back. */
+  keep() {
+    for (const part of this.#parts) part.start = part.next;
   }
 
   /** Give all places back. */
@@ -96,6 +101,8 @@ export function describe(memory, arrays, pointers) {
     view.setUint8(tensor + 17, type.bits);
     view.setUint16(tensor + 18, 1, true); // lanes
     word(tensor + 20, extents);
+    word(tensor + 24, 0); // no strides: it is compact
+    view.setBigUint64(tensor + 32, 0n); // it begins at its data
     word(pointers + POINTER_BYTES * index, tensor);
   });
 }

@@ -1,16 +1,18 @@
-"""What the tests share: programs in Node, and networks compiled for WebAssembly."""
+"""What the tests share: programs in Node, networks compiled for WebAssembly, and a proxy at which pages wait."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from sateen.graph_ir import build, workloads
+from sateen.rpc import Key, Proxy
 from sateen.runtime import Artifact
 
 ROOT = Path(__file__).parents[1]
@@ -58,3 +60,18 @@ def node(tmp_path: Path) -> RunInNode:
 def mlp() -> Artifact:
     """A small network for WebAssembly: data of float32[1, 784] to probabilities of float32[1, 10]."""
     return build(workloads.mlp(), "wasm32")
+
+
+@pytest.fixture
+def key() -> Key:
+    return Key.new()
+
+
+@pytest.fixture
+def proxy(key: Key) -> Iterator[Proxy]:
+    """A proxy that takes WebSockets at `proxy.web`."""
+    unwrapped = pytest.importorskip("sateen.rpc.websocket", reason="the package websockets is not installed").unwrapped
+    with Proxy("127.0.0.1", 0, [key]) as made:
+        made.web = made.add_door(("127.0.0.1", 0), unwrapped)  # type: ignore[attr-defined]
+        threading.Thread(target=made.serve, daemon=True).start()
+        yield made

@@ -1,4 +1,4 @@
-"""A page in Chromium without a window.
+"""A page in Chromium without a window, and a server of pages.
 
 It is driven over two pipes by the DevTools protocol: messages of JSON, each ended by a zero.
 """
@@ -6,11 +6,14 @@ It is driven over two pipes by the DevTools protocol: messages of JSON, each end
 from __future__ import annotations
 
 import base64
+import functools
+import http.server
 import json
 import os
 import select
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +22,7 @@ from typing import Any, Self
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 _OPTIONS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
     "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--remote-debugging-pipe",
@@ -120,3 +124,28 @@ def open_page(tmp_path: Path) -> Iterator[Callable[[str], Page]]:
     folder.mkdir()
     with ExitStack() as stack:
         yield lambda address: stack.enter_context(Page(program, folder, address))
+
+
+class _Isolating(http.server.SimpleHTTPRequestHandler):
+    """Serves pages as isolated from other origins, which may share memory, and logs nothing."""
+
+    def end_headers(self) -> None:
+        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder with the package, and the address under which it is served."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    for part in ("src", "demo"):
+        shutil.copytree(ROOT / part, folder / part)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Isolating, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()

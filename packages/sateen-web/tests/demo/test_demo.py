@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import functools
-import http.server
 import json
 import shutil
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,31 +19,6 @@ from sateen.runtime import load
 
 ROOT = Path(__file__).parents[2]
 MODELS = Path(__file__).parents[5] / "shared" / "models"
-
-
-class _Isolating(http.server.SimpleHTTPRequestHandler):
-    """Serves pages as isolated from other origins, which may share memory, and logs nothing."""
-
-    def end_headers(self) -> None:
-        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
-        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
-        super().end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder with the package, and the address under which it is served."""
-    folder = tmp_path / "site"
-    folder.mkdir()
-    for part in ("src", "demo"):
-        shutil.copytree(ROOT / part, folder / part)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Isolating, directory=folder)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield folder, f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
 
 
 def logic(node: Callable[..., object], program: str, *arguments: object) -> object:

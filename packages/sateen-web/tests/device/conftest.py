@@ -101,21 +101,6 @@ class Device:
                     self._changed.notify_all()
 
 
-@pytest.fixture
-def key() -> Key:
-    return Key.new()
-
-
-@pytest.fixture
-def proxy(key: Key) -> Iterator[Proxy]:
-    """A proxy that takes WebSockets at `proxy.web`."""
-    unwrapped = pytest.importorskip("sateen.rpc.websocket", reason="the package websockets is not installed").unwrapped
-    with Proxy("127.0.0.1", 0, [key]) as made:
-        made.web = made.add_door(("127.0.0.1", 0), unwrapped)  # type: ignore[attr-defined]
-        threading.Thread(target=made.serve, daemon=True).start()
-        yield made
-
-
 def address(proxy: Proxy) -> str:
     """Where a page dials a proxy."""
     host, port = proxy.web  # type: ignore[attr-defined]

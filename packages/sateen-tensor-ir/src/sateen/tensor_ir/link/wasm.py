@@ -1,9 +1,10 @@
 """Links relocatable WebAssembly objects into one module.
 
 The module imports its memory (env.memory), which must be zero, and the functions that its page gives. It exports names
-of functions, and of data as constants with their addresses. From address 0 on lies the stack, which grows downwards, so
-that an overflow traps; then data; then, from `__heap_base` on, memory that is the caller's. The memory is shared if an
-object has atomic instructions. Equal arguments give equal bytes.
+of functions, of data as constants with their addresses, and its table of functions, to which a page may add those of a
+host. From address 0 on lies the stack, which grows downwards, so that an overflow traps; then data; then, from
+`__heap_base` on, memory that is the caller's. The memory is shared if an object has atomic instructions. Equal
+arguments give equal bytes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PROVIDED = ((SymbolKind.GLOBAL, _STACK_POINTER), (SymbolKind.TABLE, _TABLE))
 
 
 def link_module(objects: bytes | Sequence[bytes], exports: Sequence[str], imports: Mapping[str, str]) -> bytes:
-    """The module that holds one or more objects and defines `exports`, `__heap_base` and `__stack_pointer`.
+    """The module that holds one or more objects and defines `exports`, `__heap_base`, `__stack_pointer` and a table.
 
     `imports` maps each function that the objects may leave undefined to the module that it is imported from. LinkError
     if an object is malformed, two define one name, an export is missing, another function is undefined, or a function
@@ -174,10 +175,10 @@ class _Module:
             encoded_name(name) + bytes([ExternalKind.GLOBAL]) + unsigned(index)
             for index, name in enumerate((_STACK_POINTER, *constants))
         ]
+        entries.append(encoded_name(_TABLE) + bytes([ExternalKind.TABLE]) + unsigned(0))
         global_values = [_I32 + b"\1" + place_in_memory(STACK_BYTES)]
         global_values += [_I32 + b"\0" + place_in_memory(value) for value in constants.values()]
-        size = len(self.slots) + 1
-        table = [_FUNCTION_REFERENCE + b"\1" + unsigned(size) * 2]
+        table = [_FUNCTION_REFERENCE + b"\0" + unsigned(len(self.slots) + 1)]  # without a largest size
         elements = [b"\0" + place_in_memory(1) + vector(unsigned(function) for function in self.slots)]
         sections = {
             SectionCode.TYPE: list(self.types),
