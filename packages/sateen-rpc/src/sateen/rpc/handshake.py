@@ -28,6 +28,8 @@ _NONCE_BYTES = 32
 _START = struct.Struct(f"<10sH{_NONCE_BYTES}s")
 _MAGIC = b"sateen-rpc"
 _PROOF_BYTES = 32
+GREETING_BYTES = _START.size + _PROOF_BYTES
+"""All that a server says to who has not shown a key."""
 _ALERT = b"\x15\x03"
 """How an alert of TLS begins (RFC 8446, 5.1)."""
 

@@ -13,6 +13,7 @@ from threading import RLock, Semaphore, Thread
 from time import monotonic, sleep
 from typing import Self
 
+from sateen.rpc.background import started
 from sateen.rpc.handshake import accept
 from sateen.rpc.keys import Key
 from sateen.rpc.tls import encrypted
@@ -27,6 +28,8 @@ REST_SECONDS = 0.05
 FIRST_SECONDS = 10.0
 """How long a connection may take to say what it wants."""
 
+ANYWHERE = ("", "0.0.0.0", "::")  # compared, not listened at
+"""The hosts of who listens at all addresses of its machine."""
 Address = tuple[str, int]
 Opening = Callable[[socket.socket], socket.socket]
 """What makes a plain connection of one that lies in a coding. It takes the connection over, also if it fails."""
@@ -100,15 +103,19 @@ class Listener(ABC):
             self.admit(connection, opening)
 
     def admit(self, connection: socket.socket, opening: Opening | None = None) -> None:
-        """Answers a connection, from wherever it came; it is closed at once if too many strangers wait."""
+        """Answers a connection, from wherever it came; it is closed at once if too many strangers wait, or no thread
+        is to be had for it."""
         if not self._strangers.acquire(blocking=False):
             connection.close()
             return
         with self._opened:
             if not self.is_closed:
                 self._connections.add(connection)
-                Thread(target=self._answer, args=(connection, opening or _as_it_is), daemon=True).start()
-                return
+                try:
+                    started(self._answer, connection, opening or _as_it_is)
+                    return
+                except SessionError:  # who called learns it from the end of the connection
+                    self._connections.discard(connection)
         self._strangers.release()
         connection.close()
 

@@ -1,27 +1,36 @@
 """Bytes from one connection to another and back, as they are on one side, coded on the other: TLS, WebSocket.
 
 One thread serves a pair. A side that does not take its bytes stops the other from sending, and ends both if it stands
-still for long.
+still for long. When a side is gone, the other gets what was on its way, and both end.
 """
 
 from __future__ import annotations
 
 import select
 import socket
-from contextlib import suppress
-from threading import Thread
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from time import monotonic
 from typing import Protocol
 
+from sateen.rpc.background import started
+from sateen.rpc.handshake import GREETING_BYTES
 from sateen.runtime.errors import SessionLostError, SessionRefusedError
 
-CHUNK_BYTES = 256 << 10
+READ_BYTES = 256 << 10
+"""The most bytes that are read, or written, at once."""
 MOST_WAITING_BYTES = 1 << 20
 """The bytes that wait for a side before the other one is not read any more."""
 STILL_SECONDS = 60.0
 """How long a side may leave bytes waiting."""
+LEAVING_SECONDS = 10.0
+"""How long nothing may move between two sides of which one has ended."""
 READY_SECONDS = 5.0
 """How long a coding may take to begin."""
+MOST_STRANGER_BYTES = 16 << 10
+"""The most bytes of who has not shown a key: of the coding's own beginning, and of a handshake."""
+_KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+"""After a minute without any sign the other machine is taken for lost; where the system can't be told, later."""
 
 
 class CodingError(Exception):
@@ -77,41 +86,50 @@ class Plain:
 
 def relay(first: socket.socket, second: socket.socket) -> None:
     """Copies bytes both ways until both sides have ended, or one is lost; then both are closed."""
-    _relay(_End(first, Plain()), _End(second, Plain()))
+    _relay(_Side(first, Plain()), _Side(second, Plain()))
 
 
-def decoded(connection: socket.socket, coding: Coding) -> socket.socket:
+def decoded(connection: socket.socket, coding: Coding, *, is_stranger: bool = False) -> socket.socket:
     """A connection with the stream itself, whose bytes lie on `connection` in a coding, by a thread between them.
 
-    Takes the connection over, also if it fails. Raises SessionRefusedError if the other side uses another coding,
+    A stranger may send `MOST_STRANGER_BYTES` until a handshake on the stream has let it in. Takes the connection over,
+    also if it fails. Raises SessionRefusedError if the other side uses another coding, or there is no thread,
     SessionLostError if it goes or says nothing.
     """
-    coded = _End(connection, coding)
-    try:
-        early = coded.begin(monotonic() + READY_SECONDS)
-        ours, theirs = socket.socketpair()
-    except BaseException:
-        connection.close()
-        raise
-    plain = _End(theirs, Plain())
-    plain.take(early)
-    Thread(target=_relay, args=(coded, plain), daemon=True).start()
+    with ExitStack() as opened:
+        opened.enter_context(connection)
+        try:
+            coded = _Side(connection, coding, is_stranger=is_stranger)
+            early = coded.begin(monotonic() + READY_SECONDS)
+            ours, theirs = map(opened.enter_context, socket.socketpair())
+        except OSError as error:
+            raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
+        plain = _Side(theirs, Plain())
+        plain.take(early)
+        started(_relay, coded, plain)
+        opened.pop_all()
     return ours
 
 
-class _End:
+class _Side:
     """One side of a relay: a connection, its coding, and the bytes that wait for it."""
 
-    def __init__(self, connection: socket.socket, coding: Coding) -> None:
+    def __init__(self, connection: socket.socket, coding: Coding, *, is_stranger: bool = False) -> None:
         self.connection, self.coding = connection, coding
         self.waiting = bytearray()
         self.moved = monotonic()
         """When bytes were last taken, or began to wait."""
-        self.is_read_to_its_end = self.is_to_end = False
+        self.is_read_to_its_end = self.is_to_end = self.is_gone = False
+        self._is_stranger = is_stranger
+        self._received = self._told = 0
+        """The bytes from this side, and those of the stream to it."""
         connection.setblocking(False)
         if connection.family != socket.AF_UNIX:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for name, value in _KEEP_ALIVE:
+                if hasattr(socket, name):
+                    connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     def begin(self, deadline: float) -> bytes:
         """Waits until the coding is ready; the first bytes of the stream."""
@@ -133,8 +151,6 @@ class _End:
                 self.collect()
                 self.write()
             raise SessionRefusedError(str(error)) from None
-        except OSError as error:
-            raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
 
     def _wait(self, deadline: float) -> None:
         ready = select.poll()
@@ -144,10 +160,19 @@ class _End:
 
     def _receive(self) -> bytes | None:
         """What has arrived; None for nothing, no bytes for the end."""
+        left = MOST_STRANGER_BYTES - self._received if self._is_stranger else READ_BYTES
         try:
-            return self.connection.recv(CHUNK_BYTES)
+            data = self.connection.recv(min(left + 1, READ_BYTES))
         except BlockingIOError:
             return None
+        except OSError:
+            if not self.is_gone:
+                raise
+            return b""
+        if len(data) > left:
+            raise CodingError(f"expected at most {MOST_STRANGER_BYTES} bytes of who has shown no key, found more")
+        self._received += len(data)
+        return data
 
     def read(self) -> bytes:
         """The next part of the stream from this side."""
@@ -163,12 +188,20 @@ class _End:
         """A part of the stream for this side."""
         self.coding.send(stream)
         self.collect()
+        self._told += len(stream)
+        if self._told > GREETING_BYTES:  # which nobody is told who has shown no key
+            self._is_stranger = False
 
     def finish(self) -> None:
         """No more follows for this side."""
         self.coding.end()
         self.collect()
         self.is_to_end = True
+
+    def leave(self) -> None:
+        """This side takes nothing more. What it has sent can still be read."""
+        self.is_gone = True
+        self.waiting.clear()
 
     def collect(self) -> None:
         if not self.waiting:
@@ -177,10 +210,13 @@ class _End:
 
     def write(self) -> None:
         """Writes as much as this side takes now."""
+        if self.is_gone:
+            self.waiting.clear()
+            return
         try:
             while self.waiting:
                 with memoryview(self.waiting) as view:
-                    count = self.connection.send(view[:CHUNK_BYTES])
+                    count = self.connection.send(view[:READ_BYTES])
                 del self.waiting[:count]
                 self.moved = monotonic()
         except BlockingIOError:
@@ -189,39 +225,55 @@ class _End:
             self.is_to_end = False
             self.connection.shutdown(socket.SHUT_WR)
 
-    def events(self, other: _End) -> int:
-        """What to wait for."""
-        reads = not self.is_read_to_its_end and len(other.waiting) < MOST_WAITING_BYTES
-        return (select.POLLIN if reads else 0) | (select.POLLOUT if self.waiting else 0)
+    def events(self, other: _Side) -> int:
+        """What to wait for, besides the end of the connection, which is always told."""
+        return (select.POLLIN if self.is_read(other) else 0) | (select.POLLOUT if self.waiting else 0)
+
+    def is_read(self, other: _Side) -> bool:
+        """Whether more of this side is read now. Twice the bound of what waits for it is there only if its coding
+        answers what it sends by itself, as WebSocket does pings."""
+        is_answered = len(self.waiting) < 2 * MOST_WAITING_BYTES
+        return not self.is_read_to_its_end and is_answered and len(other.waiting) < MOST_WAITING_BYTES
 
 
-def _relay(first: _End, second: _End) -> None:
-    ends = {first.connection.fileno(): (first, second), second.connection.fileno(): (second, first)}
+def _relay(first: _Side, second: _Side) -> None:
+    sides = {first.connection.fileno(): (first, second), second.connection.fileno(): (second, first)}
     try:
         with suppress(OSError, CodingError):  # each side learns it from the end of its connection
             first.write()
             second.write()
             while not (first.is_read_to_its_end and second.is_read_to_its_end and not first.waiting + second.waiting):
-                ready = select.poll()
-                for descriptor, (end, other) in ends.items():
-                    if events := end.events(other):
-                        ready.register(descriptor, events)
-                found = ready.poll(STILL_SECONDS * 1000)
-                for descriptor, _ in found:
-                    _move(*ends[descriptor])
-                if any(end.waiting and monotonic() - end.moved > STILL_SECONDS for end in (first, second)):
+                is_leaving = first.is_read_to_its_end or second.is_read_to_its_end
+                found = _ready(sides, LEAVING_SECONDS if is_leaving else STILL_SECONDS)
+                if not found and is_leaving:
+                    return
+                for descriptor, events in found:
+                    _move(*sides[descriptor], events)
+                if any(side.waiting and monotonic() - side.moved > STILL_SECONDS for side in (first, second)):
                     return
     finally:
         first.connection.close()
         second.connection.close()
 
 
-def _move(end: _End, other: _End) -> None:
+def _ready(sides: Mapping[int, tuple[_Side, _Side]], seconds: float) -> list[tuple[int, int]]:
+    """The sides of which something happened within a time. One that is gone would say so for ever."""
+    ready = select.poll()
+    for descriptor, (side, other) in sides.items():
+        if (events := side.events(other)) or not side.is_gone:
+            ready.register(descriptor, events)
+    return ready.poll(seconds * 1000)
+
+
+def _move(side: _Side, other: _Side, events: int) -> None:
     """What a side is ready for: its bytes to the other, and those that wait to it."""
-    if not end.is_read_to_its_end and len(other.waiting) < MOST_WAITING_BYTES:
-        if stream := end.read():
+    if events & (select.POLLHUP | select.POLLERR) and not side.is_gone:
+        side.leave()
+        other.is_read_to_its_end = True  # nobody would get more of it
+    if side.is_read(other):
+        if stream := side.read():
             other.take(stream)
-        if end.is_read_to_its_end:
+        if side.is_read_to_its_end:
             other.finish()
         other.write()
-    end.write()
+    side.write()

@@ -10,7 +10,7 @@ import socket
 import ssl
 from pathlib import Path
 
-from sateen.rpc.relay import CHUNK_BYTES, CodingError, decoded
+from sateen.rpc.relay import READ_BYTES, CodingError, decoded
 from sateen.runtime.errors import ArgumentError, SessionLostError
 
 _ALERT = bytes((21, 3, 3, 0, 2, 2, 70))
@@ -51,7 +51,7 @@ class Tls:
         stream = bytearray()
         while self.is_ready:
             try:
-                part = self._object.read(CHUNK_BYTES)
+                part = self._object.read(READ_BYTES)
             except ssl.SSLWantReadError:
                 break
             except ssl.SSLError as error:
@@ -108,7 +108,7 @@ def trusting(authority: Path) -> ssl.SSLContext:
 
 def encrypted(connection: socket.socket, context: ssl.SSLContext) -> socket.socket:
     """A plain connection for a server whose client encrypts. Raises the errors of `decoded`."""
-    return decoded(connection, Tls(context))
+    return decoded(connection, Tls(context), is_stranger=True)
 
 
 def trusted(connection: socket.socket, context: ssl.SSLContext, host: str) -> socket.socket:

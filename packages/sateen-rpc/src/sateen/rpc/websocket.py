@@ -2,11 +2,17 @@
 
 Each binary message is a piece of the stream, wherever it begins and ends. The package websockets turns bytes into
 messages, without a connection of its own.
+
+A browser sends the requests of any page to whatever it reaches, and says in `Origin` which page it is.
 """
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Collection, Sequence
+from http import HTTPStatus
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from websockets.exceptions import InvalidState
 from websockets.frames import Frame, Opcode
@@ -21,9 +27,11 @@ MOST_MESSAGE_BYTES = 16 << 20
 
 
 class WebSocket:
-    """The coding of a connection that begins with a page's request."""
+    """The coding of a connection that begins with the request of no page, of one of the `origins`, or of one that comes
+    from the address that it dials."""
 
-    def __init__(self) -> None:
+    def __init__(self, origins: Collection[str] = ()) -> None:
+        self._origins = origins
         self._protocol = ServerProtocol(max_size=MOST_MESSAGE_BYTES)
         self.is_ended = False
 
@@ -41,6 +49,7 @@ class WebSocket:
 
     def _piece(self, event: Event) -> bytes:
         if isinstance(event, Request):
+            self._require_origin(event)
             response = self._protocol.accept(event)
             self._protocol.send_response(response)
             if self._protocol.state is not OPEN:
@@ -50,6 +59,15 @@ class WebSocket:
         if event.opcode is Opcode.TEXT:
             raise CodingError("expected messages of bytes, found one of text")
         return bytes(event.data) if event.opcode in {Opcode.BINARY, Opcode.CONT} else b""
+
+    def _require_origin(self, request: Request) -> None:
+        """Raises CodingError for the request of a page from elsewhere."""
+        found, hosts = request.headers.get_all("Origin"), request.headers.get_all("Host")
+        if not found or (len(found) == 1 and (found[0] in self._origins or _is_here(found[0], hosts))):
+            return
+        words = f"expected a page of an origin that is allowed here (--origin), found {', '.join(found):.200}"
+        self._protocol.send_response(self._protocol.reject(HTTPStatus.FORBIDDEN, f"{words}\n"))
+        raise CodingError(words)
 
     def send(self, stream: bytes) -> None:
         try:
@@ -65,6 +83,17 @@ class WebSocket:
         return b"".join(self._protocol.data_to_send())
 
 
-def unwrapped(connection: socket.socket) -> socket.socket:
-    """A plain connection for who called by WebSocket. Raises the errors of `decoded`."""
-    return decoded(connection, WebSocket())
+def unwrapped(connection: socket.socket, origins: Collection[str] = ()) -> socket.socket:
+    """A plain connection for who called by WebSocket: no page, one of these origins, such as `https://example.org`, or
+    one from the address that it dials. Raises the errors of `decoded`."""
+    return decoded(connection, WebSocket(origins), is_stranger=True)
+
+
+def _is_here(origin: str, hosts: Sequence[str]) -> bool:
+    """Whether a page comes from the host that it dials, at whatever port. Only an address shows that: whose name a page
+    is of, that one can make it the name of any address."""
+    try:
+        page, dialled = urlsplit(origin).hostname, [urlsplit(f"//{host}").hostname for host in hosts]
+        return page is not None and dialled == [page] and (page == "localhost" or bool(ip_address(page)))
+    except ValueError:
+        return False
