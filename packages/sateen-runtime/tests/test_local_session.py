@@ -137,9 +137,11 @@ def test_a_closed_session_says_so(library: bytes) -> None:
         module["host"](empty(2, "int64"))
 
 
-@pytest.mark.parametrize("limits", [{"seconds": 0.0}, {"seconds": float("nan")}, {"memory_bytes": -1}])
+@pytest.mark.parametrize(
+    "limits", [{"seconds": 0.0}, {"seconds": float("nan")}, {"seconds": 1e7}, {"memory_bytes": -1}]
+)
 def test_limits_must_be_positive(limits: dict[str, float]) -> None:
-    with pytest.raises(ArgumentError, match="expected positive limits of a session, found seconds="):
+    with pytest.raises(ArgumentError, match=r"expected positive limits of a session, .*found seconds="):
         LocalSession(**limits)  # type: ignore[arg-type]
 
 
@@ -186,3 +188,26 @@ def test_a_folder_that_can_t_be_made_is_told(monkeypatch: pytest.MonkeyPatch) ->
 def test_extents_beyond_those_of_messages_are_refused(session: Session) -> None:
     with pytest.raises(ArgumentError, match=r"expected extents of 0 to 2\^62 - 1, found shape"):
         session.empty((1 << 70,))
+
+
+FORKING = """
+import os
+from sateen.runtime import LocalSession, SessionError
+session = LocalSession()
+child = os.fork()
+if not child:
+    try:
+        session.info()
+    except SessionError as error:
+        print(error, flush=True)
+    raise SystemExit(0)
+print(os.waitpid(child, 0)[1], session.info()["processors"] >= 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_neither_uses_nor_ends_the_session_of_its_parent() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=120, check=True)
+    refusal, state = done.stdout.splitlines()
+    assert refusal == "info: expected a session of this process, found one of the process that it comes from"
+    assert state == "0 True"

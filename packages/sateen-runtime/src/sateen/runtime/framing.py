@@ -23,6 +23,9 @@ _MOST_PAYLOAD_BYTES = 1 << 36
 MOST_EXTENT = 1 << 62
 """What extents of arrays in messages stay below."""
 
+MOST_SECONDS = 1e6
+"""The longest time that anybody may be told to wait, 11 days; systems count it in milliseconds, of 31 bits."""
+
 Header = dict[str, Any]
 
 

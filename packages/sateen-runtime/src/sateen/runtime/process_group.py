@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -48,7 +49,32 @@ class ProcessGroup:
         self._leader.stdin.flush()
 
     def wait(self, seconds: float) -> int | None:
-        """The leader's exit code, as of `subprocess`; None if it lives on for so long."""
+        """The leader's exit code, as of `subprocess`; None if it lives on for so long. Where the system tells
+        the end of a process, this takes no processor time from it."""
+        descriptor = self._descriptor()
+        if descriptor is None:
+            return self._polled(seconds)
+        try:
+            ended = select.poll()
+            ended.register(descriptor, select.POLLIN)
+            ended.poll(seconds * 1000)
+        finally:
+            os.close(descriptor)
+        return self._code()
+
+    def _descriptor(self) -> int | None:
+        """Stands for the leader, until it is closed; None if the system has no such thing, or the leader was reaped."""
+        if not hasattr(os, "pidfd_open"):
+            return None
+        with self._lock:
+            if self._leader.returncode is not None:
+                return None
+            try:
+                return os.pidfd_open(self._leader.pid)
+            except OSError:  # Linux before 5.3, or too many open files
+                return None
+
+    def _polled(self, seconds: float) -> int | None:
         end, pause = monotonic() + seconds, _FIRST_PAUSE
         while (code := self._code()) is None and (left := end - monotonic()) > 0:
             sleep(min(pause, left))
@@ -77,3 +103,13 @@ class ProcessGroup:
         if found is None:
             return None
         return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+def cause_of(code: int) -> str:
+    """What the exit code of a process says, as of `subprocess`: "died of SIGSEGV". Some signals have no name."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"died of {signal.Signals(-code).name}"
+    except ValueError:
+        return f"died of signal {-code}"

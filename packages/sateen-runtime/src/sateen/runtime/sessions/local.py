@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import tempfile
-import weakref
 from pathlib import Path
 from time import monotonic
 
 from sateen.runtime.errors import ArgumentError, SateenError, SessionCrashedError, SessionError
-from sateen.runtime.framing import JsonConnection
+from sateen.runtime.fork_safe import ending
+from sateen.runtime.framing import MOST_SECONDS, JsonConnection
 from sateen.runtime.isolation import isolated
-from sateen.runtime.process_group import ProcessGroup
+from sateen.runtime.process_group import ProcessGroup, cause_of
 from sateen.runtime.sessions.client import ConnectedSession
 from sateen.runtime.sessions.service import SessionService
 
@@ -35,9 +34,10 @@ class LocalSession(ConnectedSession):
     """
 
     def __init__(self, *, seconds: float = 60.0, memory_bytes: int | None = None) -> None:
-        if not seconds > 0 or (memory_bytes is not None and memory_bytes <= 0):
+        if not 0 < seconds <= MOST_SECONDS or (memory_bytes is not None and memory_bytes <= 0):
             raise ArgumentError(
-                f"expected positive limits of a session, found seconds={seconds}, memory_bytes={memory_bytes}"
+                f"expected positive limits of a session, seconds of at most {MOST_SECONDS:g}; "
+                f"found seconds={seconds}, memory_bytes={memory_bytes}"
             )
         if os.name != "posix":
             raise SessionError("expected a POSIX system for a local session, whose limits are those of setrlimit")
@@ -52,7 +52,7 @@ class LocalSession(ConnectedSession):
             ours.close()
             shutil.rmtree(folder, ignore_errors=True)
             raise SessionError(f"expected to start a process: {error.strerror or error}") from None
-        finish = weakref.finalize(self, _end, self._child, ours, folder)
+        finish = ending(self, _end, self._child, ours, folder)
         super().__init__(JsonConnection(ours), f"process {self._child.number}", seconds, self._crashed, finish)
         self._folder = folder
         try:
@@ -65,8 +65,7 @@ class LocalSession(ConnectedSession):
         code = self._child.wait(1.0)
         if code is None:
             return SessionCrashedError(f"{what}: the session's process sent what is no answer: {error}")
-        cause = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        return SessionCrashedError(f"{what}: the session's process {cause}")
+        return SessionCrashedError(f"{what}: the session's process {cause_of(code)}")
 
     def _said(self) -> str:
         try:

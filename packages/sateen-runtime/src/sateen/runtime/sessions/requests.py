@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -60,6 +61,7 @@ class Requests:
         self._connection = connection
         self._place, self._seconds = place, seconds
         self._explain, self._finish = explain, finish
+        self._process = os.getpid()
         self._ended: str | None = None
         self._lock = Lock()
         self._unused: deque[int] = deque()
@@ -92,6 +94,10 @@ class Requests:
         Raises the error of the other side, or the error that says what ended it. An interrupt ends the session, since
         the answer may still come.
         """
+        if os.getpid() != self._process:  # whose answers would be those to other requests
+            raise SessionError(
+                f"{what}: expected a session of this process, found one of the process that it comes from"
+            )
         with self._lock:
             if self._ended is not None:
                 raise SessionError(f"{what}: expected an open session, found one that has ended: {self._ended}")
