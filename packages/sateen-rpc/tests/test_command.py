@@ -32,9 +32,9 @@ def start():
     """Starts the command in a process, and gives what its first line says behind "at "; stopped after the test."""
     with ExitStack() as stack:
 
-        def begin(*arguments):
+        def begin(*arguments, **options):
             command = [sys.executable, "-m", "sateen.rpc.command", *map(str, arguments)]
-            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options))
             stack.callback(process.send_signal, signal.SIGTERM)
             line = process.stdout.readline()
             host, port = re.search(r"at ([0-9.]+):(\d+)", line).groups()
@@ -71,22 +71,27 @@ def test_devices_are_shown_with_their_holders(start, key_file, tmp_path, capsys)
     assert re.search(r"  held   \S+@\S+ \(key [0-9a-f]{16}\)  ", row)
 
 
-def test_a_device_waits_at_a_proxy_and_is_shown(start, key_file, tmp_path, capsys, eventually):
+def test_a_device_waits_at_a_proxy_that_opens_no_sessions(start, key_file, tmp_path, capsys, eventually):
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
     certificate, private_key, trusted = (tmp_path / f"{name}.pem" for name in ("certificate", "key", "authority"))
     issued.cert_chain_pems[0].write_to_path(certificate)
     issued.private_key_pem.write_to_path(private_key)
     authority.cert_pem.write_to_path(trusted)
-    common = ("--bind", "127.0.0.1:0", "--key-file", key_file)
-    _, at = start("proxy", *common, "--tls-cert", certificate, "--tls-key", private_key)
-    place, key, tls = "{}:{}".format(*at), read_key(key_file), trusting(trusted)
-    start("server", *common, "--store", tmp_path / "store", "--proxy", place, "--name", "pi", "--tls-ca", trusted)
-    eventually(lambda: query(*at, key, tls)["devices"])
-    with RemoteSession(*at, key, tls=tls, device="pi") as session:
+    proxy_file, bind = tmp_path / "proxy_key", ("--bind", "127.0.0.1:0")
+    assert main(["key", "--key-file", str(proxy_file)]) == 0
+    _, at = start("proxy", *bind, "--key-file", proxy_file, "--tls-cert", certificate, "--tls-key", private_key)
+    place, key, proxy_key, tls = "{}:{}".format(*at), read_key(key_file), read_key(proxy_file), trusting(trusted)
+    kept = ("--key-file", key_file, "--store", tmp_path / "store", "--tls-ca", trusted)
+    waits = ("--proxy", place, "--proxy-key-file", proxy_file, "--name", "pi")
+    _, direct = start("server", *bind, *kept, *waits)
+    eventually(lambda: query(*at, proxy_key, tls)["devices"])
+    with pytest.raises(SessionRefusedError, match="does not know this key"):
+        RemoteSession(*direct, proxy_key)
+    with RemoteSession(*at, key, tls=tls, device="pi", proxy_key=proxy_key) as session:
         session.info()
         capsys.readouterr()
-        assert main(["query", place, "--key-file", str(key_file), "--tls-ca", str(trusted)]) == 0
+        assert main(["query", place, "--key-file", str(proxy_file), "--tls-ca", str(trusted)]) == 0
     assert re.match(r"pi +127\.0\.0\.1 +connected ", capsys.readouterr().out.splitlines()[1])
 
 
@@ -97,11 +102,25 @@ def test_a_device_waits_at_a_proxy_and_is_shown(start, key_file, tmp_path, capsy
         ("server", "--proxy", "a:1"),
         ("tracker", "--tls-cert", "a"),
         ("proxy", "--tls-key", "a"),
+        ("server", "--proxy-key-file", "a"),
+        ("server", "--tracker-key-file", "a"),
     ],
 )
-def test_options_that_belong_together(key_file, wrong):
-    with pytest.raises(SystemExit, match="belong"):
+def test_options_that_belong_together(key_file, wrong, capsys):
+    with pytest.raises(SystemExit) as ended:
         main([*wrong, "--key-file", str(key_file)])
+    assert ended.value.code == 2
+    assert "belong" in capsys.readouterr().err
+
+
+def test_a_server_that_its_proxy_refuses_says_so(start, key_file, tmp_path):
+    other = tmp_path / "other"
+    assert main(["key", "--key-file", str(other)]) == 0
+    _, at = start("proxy", "--bind", "127.0.0.1:0", "--key-file", other)
+    kept = ("--key-file", key_file, "--store", tmp_path / "store")
+    waits = ("--proxy", "{}:{}".format(*at), "--name", "pi")
+    process, _ = start("server", "--bind", "127.0.0.1:0", *kept, *waits, stderr=subprocess.PIPE)
+    assert "the server does not know this key" in process.stderr.readline()
 
 
 def test_two_machines_pair_by_a_code():

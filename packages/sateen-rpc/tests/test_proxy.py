@@ -83,15 +83,18 @@ def test_the_key_of_the_proxy_is_not_that_of_the_device(stack, wait, key):
         RemoteSession(*at.address, key, device="pi")
 
 
-def test_a_tracker_sends_clients_through_the_proxy(stack, proxy, wait, key):
-    server = wait(proxy)
-    tracker = stack.enter_context(Tracker(HOST, 0, [key]))
+def test_a_tracker_sends_clients_through_the_proxy_and_neither_has_their_key(stack, wait, key):
+    tracker_key, proxy_key = Key.new(), Key.new()
+    proxy = stack.enter_context(Proxy(HOST, 0, [proxy_key]))
+    threading.Thread(target=proxy.serve, daemon=True).start()
+    server = wait(proxy, proxy_key=proxy_key)
+    tracker = stack.enter_context(Tracker(HOST, 0, [tracker_key]))
     threading.Thread(target=tracker.serve, daemon=True).start()
-    registration = Registration(server, "rpi4", tracker.address, key, Route(*proxy.address, device="pi"))
-    stack.callback(registration.close)
-    with tracked_session(*tracker.address, key, "rpi4") as session:
+    address = Route(*proxy.address, device="pi")
+    stack.callback(Registration(server, "rpi4", tracker.address, tracker_key, address).close)
+    with tracked_session(*tracker.address, key, "rpi4", tracker_key=tracker_key, proxy_key=proxy_key) as session:
         assert session.info()["processors"] >= 1
-    (device,) = query(*tracker.address, key)["devices"]
+    (device,) = query(*tracker.address, tracker_key)["devices"]
     assert device["address"] == "{}:{}/pi".format(*proxy.address)
 
 

@@ -113,13 +113,18 @@ def test_too_large_files_are_refused_and_the_session_goes_on(connect):
         session.files.put("a", bytes(1000))
 
 
-def test_too_many_files_end_the_session(connect, eventually):
-    with connect() as session:
+def test_too_many_files_end_the_session(connect, eventually, monkeypatch):
+    monkeypatch.setattr(served_session, "LOOK_SECONDS", 0.1)
+
+    def fill(session):
         for number in range(4):
             session.files.put(f"f{number}", bytes(500_000))
         eventually(session._end.is_known.is_set)
-        with pytest.raises(SessionRefusedError, match="expected files of at most 1048576 bytes in the session"):
-            session.info()
+        session.info()
+
+    words = "expected files of at most 1048576 bytes in the session"
+    with connect() as session, pytest.raises(SessionRefusedError, match=words):
+        fill(session)
 
 
 def test_a_client_that_dies_frees_the_device(server, key, eventually):
@@ -151,6 +156,31 @@ input()
         client.send_signal(signal.SIGSTOP)
         eventually(lambda: not server.holders())
         client.kill()
+
+
+FORKING = """
+import os, sys
+from sateen.rpc import Key, RemoteSession
+from sateen.runtime import SessionError
+session = RemoteSession({host!r}, {port}, Key(bytes.fromhex({secret!r})))
+child = os.fork()
+if not child:
+    try:
+        session.info()
+    except SessionError as error:
+        print(error, flush=True)
+    sys.exit(0)
+print(os.waitpid(child, 0)[1], session.info()["processors"] >= 1)
+"""
+
+
+def test_a_forked_process_neither_uses_nor_ends_the_session_of_its_parent(server, key):
+    host, port = server.address
+    program = FORKING.format(host=host, port=port, secret=key.secret.hex())
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+    refusal, state = done.stdout.splitlines()
+    assert refusal == "info: expected a session of this process, found one of the process that it comes from"
+    assert state == "0 True"
 
 
 def test_nothing_is_left_of_a_session(connect, server, library, eventually):
@@ -359,15 +389,24 @@ def test_requests_that_can_t_be_sent_leave_the_session_open(connect):
         session.info()
 
 
-def test_a_session_is_watched_once_and_when_it_runs(server, key, eventually):
+def test_a_session_is_watched_once(server, key, eventually):
+    before = threading.active_count()
     with socket.create_connection(server.address) as connection:
         channel = greet(connection, key)
         channel.send({"op": "claim", "holder": "a", "seconds": 1.0, "token": ""})
         channel.receive(time.monotonic() + 5)
         channel.send({"op": "watch"})
+        channel.send({"op": "watch"})
         answer, _ = channel.receive(time.monotonic() + 5)
-    assert answer["message"] == "expected to watch a session once, after its connection"
-    eventually(lambda: not server.holders())
+    assert answer["message"] == "expected to watch a session once, found a second time"
+    eventually(lambda: not server.holders() and threading.active_count() <= before)
+
+
+def test_a_session_that_can_t_start_says_why(tmp_path, key):
+    with Server("127.0.0.1", 0, [key], tmp_path / "store", SessionLimits(memory_bytes=1000)) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with pytest.raises(SessionCrashedError, match="the start: the session's process exited with code 1; its last"):
+            RemoteSession(*server.address, key)
 
 
 def test_content_is_sent_once_to_a_server(connect, server, library, tmp_path, eventually):
@@ -440,5 +479,13 @@ def test_a_server_needs_keys_and_an_address(tmp_path, key, server):
         Server(*server.address, [key], tmp_path)
     with pytest.raises(ArgumentError, match="expected a positive lease_seconds, found 0"):
         SessionLimits(lease_seconds=0)
-    with pytest.raises(ArgumentError, match="expected a positive limit of a session"):
-        RemoteSession(*server.address, key, seconds=0)
+    with pytest.raises(ArgumentError, match=r"expected lease_seconds of at most 1e\+06, found inf"):
+        SessionLimits(lease_seconds=float("inf"))
+    with pytest.raises(ArgumentError, match="expected sessions of 1 or more at once, found 0"):
+        Server("127.0.0.1", 0, [key], tmp_path, most_sessions=0)
+    (tmp_path / "a").touch()
+    with pytest.raises(ArgumentError, match="a/b: expected a folder for uploads: Not a directory"):
+        Server("127.0.0.1", 0, [key], tmp_path / "a" / "b")
+    for seconds in (0, float("inf"), 1e7):
+        with pytest.raises(ArgumentError, match="expected a positive limit of a session"):
+            RemoteSession(*server.address, key, seconds=seconds)

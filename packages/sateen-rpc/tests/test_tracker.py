@@ -15,6 +15,7 @@ from sateen.rpc import (
     Server,
     SessionLimits,
     Tracker,
+    dialing,
     greet,
     query,
     standing,
@@ -151,16 +152,16 @@ def test_a_client_that_left_while_a_device_was_asked_does_not_wait_again(track, 
         assert not query(*at.address, key)["waiting"]
 
 
-@pytest.mark.parametrize("seconds", [float("nan"), -1.0])
+@pytest.mark.parametrize("seconds", [float("nan"), -1.0, 1e7])
 def test_a_wait_must_be_one(track, key, seconds):
     at = track()
-    with pytest.raises(ArgumentError, match="expected seconds to wait, found"):
+    with pytest.raises(ArgumentError, match=r"expected seconds to wait, at most 1e\+06; found"):
         tracked_session(*at.address, key, "pi", wait=seconds)
     with socket.create_connection(at.address) as connection:
         channel = greet(connection, key)
         channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "seconds": seconds})
         answer, _ = channel.receive(time.monotonic() + 5)
-    assert answer["message"].startswith("expected seconds to wait, found")
+    assert answer["message"].startswith("expected seconds to wait, at most")
 
 
 def test_a_device_leaves_a_tracker_that_is_silent(key, device, eventually):
@@ -191,6 +192,44 @@ def test_a_device_comes_back_after_an_answer_that_is_none(key, device, eventuall
         threading.Thread(target=at.serve, daemon=True).start()
         device(at)
         eventually(lambda: len(greetings) >= 3)
+
+
+def test_a_device_that_can_t_go_there_says_why_and_comes_back(track, stack, key, tmp_path, monkeypatch, eventually):
+    refusals, told = [OSError(24, "Too many open files"), OSError(24, "Too many open files")], []
+
+    def connected(*arguments):
+        if refusals:
+            raise refusals.pop()
+        return dialing.connected(*arguments)
+
+    monkeypatch.setattr(standing, "connected", connected)
+    at = track()
+    server = stack.enter_context(Server("127.0.0.1", 0, [key], tmp_path / "store", LIMITS))
+    stack.callback(Registration(server, "pi", at.address, key, tell=told.append).close)
+    eventually(lambda: names_of(at, key) == [("pi", "free")])
+    stack.callback(Registration(server, "odd", at.address, Key.new(), tell=told.append).close)
+    eventually(lambda: len(told) == 2)
+    place = "{}:{}".format(*at.address)
+    again = "; this device goes there again"
+    assert told == [
+        f"{place}: [Errno 24] Too many open files{again}",
+        f"{place}: the server does not know this key; pair with it, or give the file of its key{again}",
+    ]
+
+
+def test_a_device_that_does_not_answer_keeps_nobody_from_another(track, device, key, monkeypatch, eventually):
+    monkeypatch.setattr(tracker, "ANSWER_SECONDS", 0.2)
+    at = track()
+    with socket.create_connection(at.address) as connection:
+        mute = greet(connection, key)
+        mute.send({"op": "register", "name": "pi", "host": "127.0.0.1", "port": 9, "device": ""})
+        mute.send({"op": "state", "free": True, "holders": []})
+        eventually(lambda: names_of(at, key) == [("pi", "free")])
+        device(at)
+        eventually(lambda: names_of(at, key) == [("pi", "free")] * 2)
+        for _ in range(2):
+            with tracked_session(*at.address, key, "pi", wait=100.0) as session:
+                session.info()
 
 
 def test_a_device_that_goes_is_forgotten_and_its_clients_go_elsewhere(track, device, key, eventually):

@@ -36,15 +36,17 @@ def test_a_network_runs_there_and_gives_what_it_gives_here(sateen, dense, artifa
     assert (there.status, there.out) == (0, here.out), there.err
 
 
-def test_a_tracker_finds_the_device(sateen, artifact, server, key_file):
-    key = read_key(key_file)
+def test_a_tracker_finds_the_device_whose_key_it_does_not_have(sateen, artifact, server, key_file, tmp_path):
+    key, tracker_key_file = Key.new(), tmp_path / "tracker_key"
+    add_key(key, tracker_key_file)
     with Tracker("127.0.0.1", 0, [key]) as tracker:
         threading.Thread(target=tracker.serve, daemon=True).start()
         registration = Registration(server, "pi", tracker.address, key)
         place = "tracker://{}:{}/pi".format(*tracker.address)
-        ran = sateen("run", artifact, "--random", 0, "--device", place, "--key-file", key_file)
+        keys = ("--key-file", key_file, "--tracker-key-file", tracker_key_file)
+        ran = sateen("run", artifact, "--random", 0, "--device", place, *keys)
         assert ran.status == 0, ran.err
-        asked = sateen("rpc", "query", "{}:{}".format(*tracker.address), "--key-file", key_file)
+        asked = sateen("rpc", "query", "{}:{}".format(*tracker.address), "--key-file", tracker_key_file)
         assert asked.out.splitlines()[1].startswith("pi    {}:{}".format(*server.address))
         registration.close()
 
@@ -141,6 +143,7 @@ def test_peers_stay_here(sateen, dense, server, key_file):
         ),
         (["--device", "rpc://a:1/b"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"),
         (["--device", "tracker://a:1"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"),
+        (["--device", "rpc://127.0.0.1:99999"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME"),
         (["--device", "rpc://127.0.0.1:1"], "--device needs --key-file FILE"),
     ],
 )

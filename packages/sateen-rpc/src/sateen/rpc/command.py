@@ -9,6 +9,7 @@ import ssl
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -16,7 +17,7 @@ from threading import Thread
 from sateen.rpc.dialing import Route
 from sateen.rpc.keys import Key, add_key, read_key, read_keys
 from sateen.rpc.limits import SessionLimits
-from sateen.rpc.listener import Address, Opening, listening
+from sateen.rpc.listener import ANYWHERE, Address, Opening, listening
 from sateen.rpc.pairing import SECONDS, await_pair, new_code, pair
 from sateen.rpc.proxy import Proxy
 from sateen.rpc.registration import Registration
@@ -26,7 +27,7 @@ from sateen.rpc.tracked import query
 from sateen.rpc.tracker import Tracker
 from sateen.rpc.version import __version__
 from sateen.rpc.waiting import WaitingDevice
-from sateen.runtime.errors import ArgumentError, SateenError
+from sateen.runtime.errors import ArgumentError, SateenError, printable
 
 
 def address(text: str) -> Address:
@@ -38,7 +39,7 @@ def address(text: str) -> Address:
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "sateen-rpc") -> int:
-    """The exit status: 0, 1 for a fault of what was given or met, 2 for wrong usage."""
+    """The exit status: 0, 1 for a fault of what was given or met, 130 for an interrupt. Wrong usage exits with 2."""
     parsed = _parser(program).parse_args(arguments)
     run: Callable[[argparse.Namespace], None] = parsed.run
     try:
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "sateen-rpc") ->
     except SateenError as error:
         sys.stderr.write(f"{error.report()}\n")
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
@@ -56,18 +59,20 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
     def verb(name: str, run: Callable[[argparse.Namespace], None], words: str) -> argparse.ArgumentParser:
         added = verbs.add_parser(name, help=words, description=words)
-        added.set_defaults(run=run)
+        added.set_defaults(run=run, refuse=added.error)
         added.add_argument("--key-file", type=Path, required=True, help="the file of the key")
         return added
 
     server = verb("server", _server, "Give sessions on this machine to who knows a key of the file.")
     server.add_argument("--bind", type=address, default=("127.0.0.1", 9190), help="where to listen (127.0.0.1:9190)")
-    server.add_argument("--sessions", type=int, default=1, help="how many sessions at once (1)")
+    server.add_argument("--sessions", type=int, default=1, metavar="COUNT", help="how many sessions at once (1)")
     server.add_argument("--store", type=Path, default=Path.home() / ".cache" / "sateen" / "rpc", help="for uploads")
     server.add_argument("--tracker", type=address, help="the tracker to register at")
+    server.add_argument("--tracker-key-file", type=Path, metavar="FILE", help="its key (the first of --key-file)")
     server.add_argument("--name", help="the name to register under")
     server.add_argument("--advertise", type=address, help="where clients reach this server, if not at --bind")
     server.add_argument("--proxy", type=address, help="the proxy to wait at, under --name, where nobody can dial")
+    server.add_argument("--proxy-key-file", type=Path, metavar="FILE", help="its key (the first of --key-file)")
     for field, kind, words in _LIMITS:
         default = getattr(SessionLimits(), field)
         server.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{words} ({default})")
@@ -81,6 +86,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     proxy.add_argument("--bind", type=address, default=("127.0.0.1", 9192), help="where to listen (127.0.0.1:9192)")
     proxy.add_argument("--websocket", type=address, help="where to take WebSockets, too")
+    proxy.add_argument("--origin", action="append", default=[], help="where pages are from that may open WebSockets, "
+                       "besides the address that they dial: https://example.org, or null for files")  # fmt: skip
     _encrypts(proxy)
     asked = verb("query", _query, "Show who holds which device of a tracker or proxy, since when, and who waits.")
     asked.add_argument("tracker", type=address, metavar="HOST:PORT")
@@ -105,7 +112,7 @@ def _trusts(verb: argparse.ArgumentParser, whom: str) -> None:
 
 def _certified(given: argparse.Namespace) -> ssl.SSLContext | None:
     if (given.tls_cert is None) != (given.tls_key is None):
-        raise SystemExit("sateen-rpc: error: --tls-cert and --tls-key belong together")
+        given.refuse("--tls-cert and --tls-key belong together")
     return None if given.tls_cert is None else certified(given.tls_cert, given.tls_key)
 
 
@@ -127,7 +134,13 @@ def _server(given: argparse.Namespace) -> None:
     limits = SessionLimits(**{field: getattr(given, field) for field, _, _ in _LIMITS})
     keys = read_keys(given.key_file)
     if (given.tracker is None and given.proxy is None) != (given.name is None):
-        raise SystemExit("sateen-rpc server: error: --name belongs to --tracker or --proxy")
+        given.refuse("--name belongs to --tracker or --proxy")
+    for place, file in (("tracker", given.tracker_key_file), ("proxy", given.proxy_key_file)):
+        if file is not None and getattr(given, place) is None:
+            given.refuse(f"--{place}-key-file belongs to --{place}")
+    proxy_key, tracker_key = (
+        keys[0] if file is None else read_key(file) for file in (given.proxy_key_file, given.tracker_key_file)
+    )
     trust = _trusting(given)
     proxy = None if given.proxy is None else _route(given.proxy, trust, given.name)
     host, port = given.bind
@@ -135,10 +148,11 @@ def _server(given: argparse.Namespace) -> None:
         server = opened.enter_context(Server(host, port, keys, given.store, limits, given.sessions, _certified(given)))
         _say(f"sessions at {_text(server.address)}")
         if proxy is not None:
-            opened.callback(WaitingDevice(server, proxy, keys[0]).close)
+            opened.callback(WaitingDevice(server, proxy, proxy_key, _warn).close)
         if given.tracker is not None:
             tracker = _route(given.tracker, trust)
-            opened.callback(Registration(server, given.name, tracker, keys[0], proxy or given.advertise).close)
+            address = proxy or given.advertise
+            opened.callback(Registration(server, given.name, tracker, tracker_key, address, _warn).close)
         _until_stopped(server.serve, server.close)
 
 
@@ -154,7 +168,7 @@ def _proxy(given: argparse.Namespace) -> None:
     with Proxy(host, port, read_keys(given.key_file), _certified(given)) as proxy:
         _say(f"devices and clients at {_text(proxy.address)}")
         if given.websocket is not None:
-            _say(f"by WebSocket at {_text(proxy.add_door(given.websocket, _websocket_opening()))}")
+            _say(f"by WebSocket at {_text(proxy.add_door(given.websocket, _websocket_opening(given.origin)))}")
         _until_stopped(proxy.serve, proxy.close)
 
 
@@ -163,14 +177,14 @@ def _route(place: Address, trust: ssl.SSLContext | None, device: str = "") -> Ro
     return Route(host, port, trust, device)
 
 
-def _websocket_opening() -> Opening:
+def _websocket_opening(origins: Sequence[str]) -> Opening:
     try:
-        opening: Opening = import_module("sateen.rpc.websocket").unwrapped
+        unwrapped = import_module("sateen.rpc.websocket").unwrapped
     except ImportError:
         raise ArgumentError(
             "--websocket needs the package websockets, which extra proxy of sateen-rpc brings"
         ) from None
-    return opening
+    return partial(unwrapped, origins=origins)
 
 
 def _query(given: argparse.Namespace) -> None:
@@ -180,8 +194,9 @@ def _query(given: argparse.Namespace) -> None:
     for d in sorted(found["devices"], key=lambda device: (device["name"], device["address"])):
         holders = ", ".join(d["holders"])
         rows.append((d["name"], d["address"], d["state"], holders, f"{d['seconds']:.0f} s", f"{d['silent']:.0f} s"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     for w in found["waiting"]:
         _say(f"{w['holder']} waits for {w['name']} with priority {w['priority']} since {w['seconds']:.0f} s")
@@ -190,12 +205,12 @@ def _query(given: argparse.Namespace) -> None:
 def _pair(given: argparse.Namespace) -> None:
     if given.other is not None:
         if given.code is None:
-            raise SystemExit("sateen-rpc pair: error: expected HOST:PORT and the code that it shows")
+            given.refuse("expected HOST:PORT and the code that it shows")
         host, port = given.other
         add_key(pair(host, port, given.code), given.key_file)
     else:
         with listening(*given.bind) as listener:
-            code, place = new_code(), _text(listener.getsockname()[:2])
+            code, place = new_code(), _text(_reached(listener.getsockname()[:2]))
             _say(f"At the other machine, within {SECONDS:.0f} s: sateen rpc pair {place} {code} --key-file FILE")
             add_key(await_pair(listener, code), given.key_file)
     _say(f"the new key is in {given.key_file}")
@@ -223,14 +238,24 @@ def _until_stopped(serve: Callable[[], None], close: Callable[[], None]) -> None
         signal.set_wakeup_fd(before)
 
 
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{printable(text)}\n")
     sys.stdout.flush()
 
 
 def _text(place: Address) -> str:
+    return str(Route(*place))
+
+
+def _reached(place: Address) -> Address:
+    """Where others reach who listens: by the name of this machine, if that is at all its addresses."""
     host, port = place
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return (socket.gethostname(), port) if host in ANYWHERE else place
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from sateen.rpc.keys import Key
 from sateen.rpc.tls import trusted
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import (
+    ArgumentError,
     SessionCrashedError,
     SessionError,
     SessionLostError,
@@ -22,6 +23,7 @@ from sateen.runtime.framing import Header
 
 CONNECT_SECONDS = 10.0
 """How long a server may take to answer, before its session begins."""
+MOST_PORT = 65535
 _TOLD = {
     error.__name__: error for error in (SessionCrashedError, SessionRefusedError, SessionTimeoutError, SessionLostError)
 }
@@ -32,7 +34,7 @@ class Route:
     """A server at `host` and `port`; or, with the name of a `device`, a proxy there at which that device waits.
 
     `tls` is how to encrypt the connection to `host`, None for not at all. `proxy_key` is the proxy's key, None for the
-    one of the device.
+    one of the device. Raises ArgumentError for what is no port.
     """
 
     host: str
@@ -41,13 +43,18 @@ class Route:
     device: str = ""
     proxy_key: Key | None = None
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= MOST_PORT:
+            raise ArgumentError(f"expected a port of at most {MOST_PORT}, found {self.port}")
+
     def __str__(self) -> str:
         place = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
         return f"{place}/{self.device}" if self.device else place
 
     def connection(self, key: Key) -> socket.socket:
         """A connection to the server, or through the proxy to the device. Raises SessionLostError if nobody is there,
-        SessionRefusedError for a certificate that is not trusted, and what the proxy says."""
+        ArgumentError for what can't be a host, SessionRefusedError for a certificate that is not trusted, and what the
+        proxy says."""
         found = self._direct()
         if not self.device:
             return found
@@ -63,6 +70,8 @@ class Route:
     def _direct(self) -> socket.socket:
         try:
             connection = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        except UnicodeError:
+            raise ArgumentError(f"expected the name or address of a host, found {self.host!r:.100}") from None
         except OSError as error:
             reason = error.strerror or error
             raise SessionLostError(f"{self}: expected a server of sateen-rpc: {reason}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from sateen.runtime.errors import ArgumentError
+from sateen.runtime.framing import MOST_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +30,5 @@ class SessionLimits:
             value = getattr(self, field.name)
             if not (value > 0 or (value == 0 and field.name == "memory_bytes")):
                 raise ArgumentError(f"expected a positive {field.name}, found {value}")
+            if field.name.endswith("_seconds") and value > MOST_SECONDS:
+                raise ArgumentError(f"expected {field.name} of at most {MOST_SECONDS:g}, found {value}")

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from threading import Thread
+from collections.abc import Callable
 from time import monotonic
 
+from sateen.rpc.background import started
 from sateen.rpc.dialing import Route, answer_of
 from sateen.rpc.keys import Key
 from sateen.rpc.server import Server
-from sateen.rpc.standing import MISSED, StandingConnection
+from sateen.rpc.standing import MISSED, StandingConnection, silent
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SateenError
 from sateen.runtime.framing import Header, require_fields
 
 
 class Registration(StandingConnection):
-    """Keeps a server known to a tracker under a name, until it is closed. It comes back whenever it was cut off.
+    """Keeps a server known to a tracker under a name, until it is closed. It comes back whenever it was cut off;
+    `tell` gets the reason.
 
-    `tracker` is the tracker's address, or the way there. `address` is where clients reach the server: by default its
-    own address; a Route with the name of a device if that waits at a proxy.
+    `tracker` is the tracker's address, or the way there; `key` is the tracker's, which had better not be one of the
+    server's: those open sessions. `address` is where clients reach the server: by default its own address; a Route with
+    the name of a device if that waits at a proxy.
     """
 
     def __init__(
@@ -28,10 +31,11 @@ class Registration(StandingConnection):
         tracker: tuple[str, int] | Route,
         key: Key,
         address: tuple[str, int] | Route | None = None,
+        tell: Callable[[str], object] = silent,
     ) -> None:
         self._server, self._name = server, name
         self._address = _route(address or server.address)
-        super().__init__(_route(tracker), key)
+        super().__init__(_route(tracker), key, tell)
 
     def talk(self, channel: Channel) -> None:
         place = self._address
@@ -39,8 +43,7 @@ class Registration(StandingConnection):
             {"op": "register", "name": self._name, "host": place.host, "port": place.port, "device": place.device}
         )
         beat = self.known(answer_of(channel), "register")
-        reporter = Thread(target=self._report, args=(channel, beat), daemon=True)
-        reporter.start()
+        reporter = started(self._report, channel, beat)
         try:
             while (message := channel.receive(monotonic() + MISSED * beat)) is not None:
                 if message[0] != {"op": "heard"}:

@@ -6,20 +6,30 @@ import getpass
 import socket
 import ssl
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Event
 from time import monotonic
-from weakref import finalize
 
+from sateen.rpc.background import started
 from sateen.rpc.dialing import Route, answer_of, connected, error_of
 from sateen.rpc.keys import Key
 from sateen.rpc.wire import Channel
 from sateen.runtime import ConnectedSession
-from sateen.runtime.errors import ArgumentError, SessionError, SessionLostError, SessionTimeoutError
+from sateen.runtime.errors import (
+    ArgumentError,
+    SessionError,
+    SessionLostError,
+    SessionProtocolError,
+    SessionTimeoutError,
+)
+from sateen.runtime.fork_safe import ending
+from sateen.runtime.framing import MOST_SECONDS, require_fields
 
 START_SECONDS = 60.0
 """How long the process of a session may take to start."""
 _BEATS = 4
 """Beats in the time of a lease."""
+_WORD_SECONDS = 5.0
+"""How long the server may take to say why a process is gone."""
 
 
 class RemoteSession(ConnectedSession):
@@ -44,8 +54,10 @@ class RemoteSession(ConnectedSession):
         device: str = "",
         proxy_key: Key | None = None,
     ) -> None:
-        if not seconds > 0:
-            raise ArgumentError(f"expected a positive limit of a session, found seconds={seconds}")
+        if not 0 < seconds <= MOST_SECONDS:
+            raise ArgumentError(
+                f"expected a positive limit of a session, at most {MOST_SECONDS:g} s; found seconds={seconds}"
+            )
         route = Route(host, port, tls, device, proxy_key)
         place = str(route)
         self._control = connected(route, key)
@@ -57,13 +69,17 @@ class RemoteSession(ConnectedSession):
             self._control.close()
             raise
         self._end = _End()
-        finish = finalize(self, _close, self._control, connection, self._end)
+        finish = ending(self, _close, self._control, connection, self._end)
         super().__init__(connection, place, seconds, self._why, finish)
-        lease = float(granted["lease"])
-        # Neither thread holds the session: one that nobody holds any more ends.
-        Thread(target=_beat, args=(self._control, lease / _BEATS, self._end), daemon=True).start()
-        Thread(target=_listen, args=(self._control, connection, lease, self._end), daemon=True).start()
         try:
+            require_fields(granted, {"session": str, "lease": (int, float)}, "claim")
+            lease = float(granted["lease"])
+            if not 0 < lease <= MOST_SECONDS:
+                raise SessionProtocolError(f"expected the seconds of a lease, found {lease}")
+            # Neither thread holds the session: one that nobody holds any more ends.
+            started(_beat, self._control, lease / _BEATS, self._end)
+            started(_listen, self._control, connection, lease, self._end)
+            self._control.send({"op": "watch"})
             connection.send({"op": "attach", "session": granted["session"]})
             self.answer("the start", monotonic() + START_SECONDS)
         except TimeoutError:
@@ -72,11 +88,10 @@ class RemoteSession(ConnectedSession):
         except BaseException:
             self.close()
             raise
-        self._control.send({"op": "watch"})
 
     def _why(self, what: str, error: SessionError | None) -> SessionError:
         """Why the process is gone: the server says so on the other connection, if it lives."""
-        self._end.is_known.wait(2.0)
+        self._end.is_known.wait(_WORD_SECONDS)
         if (said := self._end.said) is not None:
             return type(said)(f"{what}: {said}")
         reason = f": {error}" if error else ""

@@ -18,10 +18,10 @@ from sateen.runtime import SessionService
 from sateen.runtime.errors import SessionCrashedError, SessionRefusedError, SessionTimeoutError
 from sateen.runtime.framing import Header
 from sateen.runtime.isolation import isolated
-from sateen.runtime.process_group import ProcessGroup
+from sateen.runtime.process_group import ProcessGroup, cause_of
 
-_LOOK_SECONDS = 0.5
-"""How often a session's folder is measured."""
+LOOK_SECONDS = 5.0
+"""How often a session's folder is measured, on a machine that may measure something else."""
 
 
 class ServedSession:
@@ -38,6 +38,8 @@ class ServedSession:
         self._lock = Lock()
         self._is_over = Event()
         self._is_watched = False
+        self._has_begun = Event()
+        """Set when there is a process, or none will be."""
 
     def start(self, channel: Channel) -> None:
         """Gives the client's connection to a new process. Raises SessionRefusedError if there is one already."""
@@ -45,6 +47,7 @@ class ServedSession:
             if self._child is not None or self._is_over.is_set():
                 raise SessionRefusedError("expected a session that waits for its connection, found none")
             self._start(channel)
+            self._has_begun.set()
 
     def _start(self, channel: Channel) -> None:
         descriptor = channel.connection.fileno()
@@ -70,17 +73,19 @@ class ServedSession:
                 self._child.write(f"{json.dumps(given)}\n".encode())
 
     def require_unwatched(self) -> None:
-        """Raises SessionRefusedError unless this is the first time, and there is a process to watch."""
+        """Raises SessionRefusedError unless this is the first time."""
         with self._lock:
-            if self._child is None or self._is_watched:
-                raise SessionRefusedError("expected to watch a session once, after its connection")
+            if self._is_watched:
+                raise SessionRefusedError("expected to watch a session once, found a second time")
             self._is_watched = True
 
-    def watch(self) -> Header:
-        """Waits for the end of the process, whatever brings it, and says what it was as an error for the client."""
-        child = self._child
-        assert child is not None
-        while (code := child.wait(_LOOK_SECONDS)) is None:
+    def watch(self) -> Header | None:
+        """Waits for the end of the process, whatever brings it, and says what it was as an error for the client; None
+        if the session is over before it has a process."""
+        self._has_begun.wait()
+        if (child := self._child) is None:
+            return None
+        while (code := child.wait(LOOK_SECONDS)) is None:
             trim(self._store, self._limits.store_bytes)
             used = _size_of(self._scratch)
             if used > self._limits.disk_bytes:
@@ -91,12 +96,13 @@ class ServedSession:
         if code == -signal.SIGALRM:
             words = f"expected each request to end within {self._seconds:g} s, one did not"
             return {"error": SessionTimeoutError.__name__, "message": words}
-        cause = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        return {"error": SessionCrashedError.__name__, "message": f"the session's process {cause}{self._last_words()}"}
+        words = f"the session's process {cause_of(code)}{self._last_words()}"
+        return {"error": SessionCrashedError.__name__, "message": words}
 
     def end(self) -> None:
         """Ends the process and all that it has started, and removes its folder."""
         self._is_over.set()
+        self._has_begun.set()
         with self._lock:
             if self._child is not None:
                 self._child.end()

@@ -9,16 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from time import monotonic
 
+from sateen.rpc.background import started
 from sateen.rpc.keys import Key
 from sateen.rpc.limits import SessionLimits
 from sateen.rpc.listener import Caller, Listener
 from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.served_session import ServedSession
 from sateen.rpc.wire import Channel
-from sateen.runtime.errors import SessionError, SessionRefusedError
+from sateen.runtime.errors import ArgumentError, SessionError, SessionRefusedError
 from sateen.runtime.framing import Header, require_fields
 
 RESERVED_SECONDS = 10.0
@@ -37,7 +38,7 @@ class Server(Listener):
     """Gives sessions. It listens from its making on; `serve` answers until `close`.
 
     `keys` are those of its clients. `store` keeps what clients upload, by digest. Raises ArgumentError for an address
-    that can't be had, and without keys.
+    that can't be had, a store that can't be, without keys, and for no session at all.
     """
 
     def __init__(
@@ -50,10 +51,15 @@ class Server(Listener):
         most_sessions: int = 1,
         tls: ssl.SSLContext | None = None,
     ) -> None:
+        if most_sessions < 1:
+            raise ArgumentError(f"expected sessions of 1 or more at once, found {most_sessions}")
+        try:
+            store.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ArgumentError(f"{store}: expected a folder for uploads: {error.strerror}") from None
         super().__init__(host, port, keys, tls)
         self._limits, self._most_sessions = limits, most_sessions
         self._store = store
-        store.mkdir(parents=True, exist_ok=True, mode=0o700)
         remove_abandoned()
         self._sessions: dict[str, ServedSession] = {}
         self._reservations: dict[str, Reservation] = {}
@@ -73,8 +79,7 @@ class Server(Listener):
                 require_fields(header, {"op": str, "session": str}, "attach")
                 with self._lock:
                     session = self._session(header["session"])
-                    starting = self._starter.submit(session.start, channel)
-                starting.result()
+                    self._start(session, channel)
             case op:
                 raise SessionRefusedError(f"expected a request to claim or to attach, found {op!r:.80}")
 
@@ -121,6 +126,13 @@ class Server(Listener):
             raise SessionRefusedError("expected the token of a session that waits, found another")
         return self._sessions[token]
 
+    def _start(self, session: ServedSession, channel: Channel) -> None:
+        try:
+            starting = self._starter.submit(session.start, channel)
+        except RuntimeError as error:
+            raise SessionRefusedError(f"the server can't start a process: {error}") from None
+        starting.result()
+
     def _hold(self, channel: Channel, holder: str, seconds: float, reserved: str) -> None:
         """Holds a session for as long as its client beats."""
         token, session = self._claimed(holder, seconds, reserved)
@@ -155,7 +167,7 @@ class Server(Listener):
             match message[0].get("op"):
                 case "watch":
                     session.require_unwatched()
-                    Thread(target=_tell_end, args=(session, channel), daemon=True).start()
+                    started(_tell_end, session, channel)
                 case "beat":
                     channel.send({"op": "beat"})  # by which the client knows that this server lives
                 case op:
@@ -163,5 +175,6 @@ class Server(Listener):
 
 
 def _tell_end(session: ServedSession, channel: Channel) -> None:
-    with suppress(SessionError, OSError):  # the client may be gone
-        channel.send(session.watch())
+    with suppress(SessionError):  # the client may be gone
+        if (found := session.watch()) is not None:
+            channel.send(found)

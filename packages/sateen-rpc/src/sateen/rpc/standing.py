@@ -1,12 +1,14 @@
-"""A connection that a device keeps to a tracker or a proxy: it comes back whenever it was cut off."""
+"""A connection that a device keeps to a tracker or a proxy: it comes back whenever it was cut off, for whatever reason,
+and says what the reason was."""
 
 from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from contextlib import suppress
-from threading import Event, Lock, Thread
+from collections.abc import Callable
+from threading import Event, Lock
 
+from sateen.rpc.background import started
 from sateen.rpc.dialing import Route, connected
 from sateen.rpc.keys import Key
 from sateen.rpc.wire import Channel
@@ -21,17 +23,22 @@ MISSED = 4
 _LONGEST_BEAT = 60.0
 
 
-class StandingConnection(ABC):
-    """Stays connected until it is closed, from a thread of its own."""
+def silent(_: str) -> None:
+    """Tells nobody."""
 
-    def __init__(self, route: Route, key: Key) -> None:
+
+class StandingConnection(ABC):
+    """Stays connected until it is closed, from a thread of its own. `tell` gets what keeps it away, once as long as it
+    is the same. Raises SessionRefusedError if there is no thread for it."""
+
+    def __init__(self, route: Route, key: Key, tell: Callable[[str], object]) -> None:
         self._route, self._key = route, key
+        self._tell, self._told = tell, ""
         self._is_closed = Event()
         self._channel: Channel | None = None
         self._is_known = False
         self._lock = Lock()
-        self._thread = Thread(target=self._keep, daemon=True)
-        self._thread.start()
+        self._thread = started(self._keep)
 
     @abstractmethod
     def talk(self, channel: Channel) -> None:
@@ -43,7 +50,7 @@ class StandingConnection(ABC):
         beat = float(answer["beat"])
         if not 0 < beat <= _LONGEST_BEAT:
             raise SessionProtocolError(f"expected seconds between beats, found {beat}")
-        self._is_known = True
+        self._is_known, self._told = True, ""
         return beat
 
     def close(self) -> None:
@@ -57,10 +64,21 @@ class StandingConnection(ABC):
         pause = FIRST_PAUSE
         while not self._is_closed.is_set():
             self._is_known = False
-            with suppress(SateenError, TimeoutError):  # it goes there again
+            try:
                 self._stay()
+            except TimeoutError:
+                self._say("it is silent")
+            except (SateenError, OSError) as error:
+                self._say(str(error))
             pause = FIRST_PAUSE if self._is_known else min(2 * pause, LONGEST_PAUSE)
             self._is_closed.wait(pause * random.uniform(0.5, 1.5))  # so that devices don't come at once
+
+    def _say(self, reason: str) -> None:
+        """Tells why this device is not there, unless that is known."""
+        if not self._is_closed.is_set() and reason != self._told:
+            self._told = reason
+            place = f"{self._route}: "
+            self._tell(f"{place}{reason.removeprefix(place)}; this device goes there again")
 
     def _stay(self) -> None:
         channel = connected(self._route, self._key)

@@ -8,7 +8,7 @@ from sateen.rpc.dialing import CONNECT_SECONDS, Route, answer_of, connected
 from sateen.rpc.keys import Key
 from sateen.rpc.remote_session import RemoteSession, holder_here
 from sateen.runtime.errors import ArgumentError
-from sateen.runtime.framing import Header, require_fields
+from sateen.runtime.framing import MOST_SECONDS, Header, require_fields
 
 
 def tracked_session(
@@ -21,17 +21,21 @@ def tracked_session(
     wait: float = 600.0,
     seconds: float = 60.0,
     tls: ssl.SSLContext | None = None,
+    tracker_key: Key | None = None,
+    proxy_key: Key | None = None,
 ) -> RemoteSession:
     """A session of a device of that name, which the tracker at `host` and `port` knows.
 
     Waits for at most `wait` seconds for a free one; of those who wait, who has the highest `priority`, and then who
-    asked first, is next. `tls` encrypts the connections to the tracker and to the device.
+    asked first, is next. `tls` encrypts the connections to the tracker and to the device. `key` is the device's;
+    `tracker_key` and `proxy_key` are those of the tracker, and of the proxy at which the device waits, if they are
+    others.
 
     Raises SessionRefusedError if none becomes free, and the errors of `RemoteSession`.
     """
-    if not wait >= 0:
-        raise ArgumentError(f"expected seconds to wait, found {wait}")
-    tracker = connected(Route(host, port, tls), key)
+    if not 0 <= wait <= MOST_SECONDS:
+        raise ArgumentError(f"expected seconds to wait, at most {MOST_SECONDS:g}; found {wait}")
+    tracker = connected(Route(host, port, tls), tracker_key or key)
     try:
         asked = {"op": "ask", "name": name, "priority": priority, "holder": holder_here(), "seconds": wait}
         tracker.send(asked)
@@ -39,8 +43,16 @@ def tracked_session(
     finally:
         tracker.close()
     require_fields(granted, {"host": str, "port": int, "device": str, "token": str}, "ask")
-    token, device = granted["token"], granted["device"]
-    return RemoteSession(granted["host"], granted["port"], key, seconds=seconds, token=token, tls=tls, device=device)
+    return RemoteSession(
+        granted["host"],
+        granted["port"],
+        key,
+        seconds=seconds,
+        token=granted["token"],
+        tls=tls,
+        device=granted["device"],
+        proxy_key=proxy_key,
+    )
 
 
 def query(host: str, port: int, key: Key, tls: ssl.SSLContext | None = None) -> Header:

@@ -12,22 +12,25 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from threading import Event, Lock
 from time import monotonic
 
-from sateen.rpc.dialing import Route
+from sateen.rpc.dialing import MOST_PORT, Route
 from sateen.rpc.keys import Key
-from sateen.rpc.listener import Caller, Listener
+from sateen.rpc.listener import ANYWHERE, Caller, Listener
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionError, SessionRefusedError
-from sateen.runtime.framing import Header, require_fields
+from sateen.runtime.framing import MOST_SECONDS, Header, require_fields
 
 SILENCE_SECONDS = 20.0
 """A device that says nothing for so long is forgotten until it comes back."""
 MOST_WAITING = 1000
 """The most clients that wait at once."""
-_ANYWHERE = ("", "0.0.0.0", "::")  # compared, not listened at
-"""A device that listens at all its addresses is reached at the one from which it called."""
+ANSWER_SECONDS = 3.0
+"""How long a device may take to answer whether it reserves a session."""
+_LOOK_SECONDS = 0.2
+"""How often the tracker looks whether a client that waits is still there."""
 _REGISTER: dict[str, type | tuple[type, ...]] = {"op": str, "name": str, "host": str, "port": int, "device": str}
 _ASK: dict[str, type | tuple[type, ...]] = {
     "op": str,
@@ -52,7 +55,7 @@ class _Device:
     """When its holders were last others."""
     heard: float = field(default_factory=monotonic)
     asked: dict[str, _Client] = field(default_factory=dict)
-    """The clients for which it was asked to reserve a session, by token."""
+    """The clients for which it was asked to reserve a session, by token, until it answers or time is up."""
 
 
 @dataclass(slots=True)
@@ -61,6 +64,8 @@ class _Client:
     holder: str
     order: tuple[int, int]
     since: float = field(default_factory=monotonic)
+    answer_by: float = inf
+    """Until when a device may answer that is asked to reserve a session for it."""
     granted: Header | None = None
     is_gone: bool = False
     ready: Event = field(default_factory=Event)
@@ -80,14 +85,18 @@ class Tracker(Listener):
         match header.get("op"):
             case "register":
                 require_fields(header, _REGISTER, "register")
-                host = caller.host if header["host"] in _ANYWHERE else header["host"]
+                # A device that listens at all its addresses is reached at the one from which it called.
+                host = caller.host if header["host"] in ANYWHERE else header["host"]
+                if not 0 < header["port"] <= MOST_PORT:
+                    raise SessionRefusedError(f"expected a port of 1 to {MOST_PORT}, found {header['port']}")
                 self._keep(_Device(header["name"][:100], host, header["port"], header["device"], channel))
             case "ask":
                 require_fields(header, _ASK, "ask")
                 holder = f"{header['holder'][:100]} (key {caller.key.id.hex()})"
                 client = _Client(header["name"], holder, (-header["priority"], next(self._numbers)))
-                if not header["seconds"] >= 0:
-                    raise SessionRefusedError(f"expected seconds to wait, found {header['seconds']}")
+                if not 0 <= header["seconds"] <= MOST_SECONDS:
+                    most = f"at most {MOST_SECONDS:g}"
+                    raise SessionRefusedError(f"expected seconds to wait, {most}; found {header['seconds']}")
                 self._serve(client, channel, float(header["seconds"]))
             case "query":
                 require_fields(header, {"op": str}, "query")
@@ -140,6 +149,7 @@ class Tracker(Listener):
 
     def _wait_again(self, client: _Client) -> None:
         """Back into the queue, while the lock is held, unless it has left meanwhile."""
+        client.answer_by = inf
         if not client.is_gone:
             self._waiting.append(client)
 
@@ -152,17 +162,31 @@ class Tracker(Listener):
         self._match()
         try:
             end = monotonic() + seconds
-            while not client.ready.wait(min(max(end - monotonic(), 0), 0.2)):
+            while not client.ready.wait(min(max(end - monotonic(), 0), _LOOK_SECONDS)):
                 if not _is_there(channel.connection):
                     return
                 if monotonic() >= end:
                     raise SessionRefusedError(self._reason(client, seconds))
+                if monotonic() > client.answer_by:
+                    self._withdraw(client)
             assert client.granted is not None
             channel.send(client.granted)
         finally:
             with self._state:
                 client.is_gone = True
                 self._waiting = [other for other in self._waiting if other is not client]
+
+    def _withdraw(self, client: _Client) -> None:
+        """Has another device asked for a client, if the one that was asked does not answer. That one is free when it
+        next says so; what it still answers is not heard, and it gives up the reservation by itself."""
+        with self._state:
+            for device in self._devices:
+                tokens = [token for token, other in device.asked.items() if other is client]
+                for token in tokens:
+                    del device.asked[token]
+                    device.is_free = False
+                    self._wait_again(client)
+        self._match()
 
     def _match(self) -> None:
         """Ask free devices to reserve a session for who waits longest, by priority."""
@@ -173,6 +197,7 @@ class Tracker(Listener):
                 if (device := next(free, None)) is not None:
                     token = secrets.token_hex(16)
                     device.asked[token] = client
+                    client.answer_by = monotonic() + ANSWER_SECONDS
                     self._waiting.remove(client)
                     requests.append((device, {"op": "reserve", "token": token, "holder": client.holder}))
         for device, request in requests:

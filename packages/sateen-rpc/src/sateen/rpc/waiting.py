@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from threading import Event, Semaphore, Thread
+from threading import Event, Semaphore
 from time import monotonic
 
+from sateen.rpc.background import started
 from sateen.rpc.dialing import CONNECT_SECONDS, Route, answer_of, connected
 from sateen.rpc.keys import Key
 from sateen.rpc.listener import MOST_STRANGERS
 from sateen.rpc.server import Server
-from sateen.rpc.standing import MISSED, StandingConnection
+from sateen.rpc.standing import MISSED, StandingConnection, silent
 from sateen.rpc.wire import Channel
-from sateen.runtime.errors import SateenError, SessionProtocolError
+from sateen.runtime.errors import SateenError, SessionProtocolError, SessionRefusedError
 from sateen.runtime.framing import require_fields
 
 
 class WaitingDevice(StandingConnection):
     """Keeps a server reachable through the proxy at `route`, under the route's name of a device, until it is closed.
 
-    It comes back whenever it was cut off. `key` is that of the proxy.
+    It comes back whenever it was cut off; `tell` gets the reason. `key` is that of the proxy, which had better not be
+    one of the server's: those open sessions.
     """
 
-    def __init__(self, server: Server, route: Route, key: Key) -> None:
+    def __init__(self, server: Server, route: Route, key: Key, tell: Callable[[str], object] = silent) -> None:
         self._server = server
         self._room = Semaphore(MOST_STRANGERS)
         self._name = route.device
-        super().__init__(replace(route, device=""), key)
+        super().__init__(replace(route, device=""), key, tell)
 
     def talk(self, channel: Channel) -> None:
         channel.send({"op": "wait", "device": self._name})
         beat = self.known(answer_of(channel), "wait")
         is_over = Event()
-        beating = Thread(target=_beat, args=(channel, beat, is_over), daemon=True)
-        beating.start()
+        beating = started(_beat, channel, beat, is_over)
         try:
             while (message := channel.receive(monotonic() + MISSED * beat)) is not None:
                 if message[0] != {"op": "heard"}:
@@ -49,7 +51,11 @@ class WaitingDevice(StandingConnection):
         """Lets a client in that the proxy has, by a connection of its own."""
         if not self._room.acquire(blocking=False):
             raise SessionProtocolError(f"expected at most {MOST_STRANGERS} clients at once, found more")
-        Thread(target=self._dial, args=(token,), daemon=True).start()
+        try:
+            started(self._dial, token)
+        except SessionRefusedError:
+            self._room.release()
+            raise
 
     def _dial(self, token: str) -> None:
         try:

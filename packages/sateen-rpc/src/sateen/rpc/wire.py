@@ -28,7 +28,7 @@ import numpy as np
 
 from sateen.rpc.messages import packed, unpacked
 from sateen.runtime.errors import SessionLostError, SessionProtocolError
-from sateen.runtime.framing import Header
+from sateen.runtime.framing import MOST_SECONDS, Header
 
 LENGTHS = struct.Struct("<IQ")
 CODE_BYTES = 16
@@ -195,11 +195,15 @@ class Channel:
 
 
 def _wait(ready: select.poll, deadline: float | None) -> None:
-    """Waits until a connection can be read or written, or has ended. Raises TimeoutError after the deadline."""
+    """Waits until a connection can be read or written, or has ended; sometimes less. Raises TimeoutError after the
+    deadline."""
     if deadline is None:
         ready.poll()
-    elif (left := deadline - monotonic()) <= 0 or not ready.poll(ceil(left * 1000)):
+        return
+    left = deadline - monotonic()
+    if left <= 0:
         raise TimeoutError
+    ready.poll(ceil(min(left, MOST_SECONDS) * 1000))
 
 
 def _lost(error: OSError) -> SessionLostError:

@@ -24,6 +24,7 @@ MISSING = "expected sateen-rpc, which is not installed; extra rpc of sateen-fron
 _PLACE = re.compile(
     r"(?P<kind>rpc|tracker|proxy)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?"
 )
+_MOST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,17 @@ class DevicePlace:
     name: str
     key_file: Path
     tls_ca: Path | None = None
+    tracker_key_file: Path | None = None
+    proxy_key_file: Path | None = None
 
     def session(self, seconds: float = SECONDS) -> Session:
         """A session there, whose requests take at most `seconds`. Raises ArgumentError if sateen-rpc is missing, and
         the errors of a session."""
         rpc = imported("sateen.rpc", MISSING)
         key = rpc.read_key(self.key_file)
-        options = {"seconds": seconds, "tls": self._tls()}
+        options = {"seconds": seconds, "tls": self._tls(), "proxy_key": self._key(self.proxy_key_file)}
         if self.kind == "tracker":
+            options["tracker_key"] = self._key(self.tracker_key_file)
             session: Session = rpc.tracked_session(self.host, self.port, key, self.name, **options)
         else:
             session = rpc.RemoteSession(self.host, self.port, key, device=self.name, **options)
@@ -55,9 +59,12 @@ class DevicePlace:
         if self.kind != "tracker":
             return 1
         rpc = imported("sateen.rpc", MISSING)
-        told = rpc.query(self.host, self.port, rpc.read_key(self.key_file), tls=self._tls())
+        told = rpc.query(self.host, self.port, rpc.read_key(self.tracker_key_file or self.key_file), tls=self._tls())
         found = [device for device in told["devices"] if device["name"] == self.name]
         return max(len(found), 1)
+
+    def _key(self, file: Path | None) -> Any:
+        return None if file is None else imported("sateen.rpc", MISSING).read_key(file)
 
     def _tls(self) -> Any:
         return None if self.tls_ca is None else imported("sateen.rpc", MISSING).trusting(self.tls_ca)
@@ -83,28 +90,42 @@ def compiled_for(session: Session, compilation: Compilation) -> Compilation:
     return replace(compilation, target=session.info()["target"]) if compilation.target == "llvm" else compilation
 
 
+_OPTIONS = {
+    "key_file": "The key that the device knows (`sateen rpc pair`).",
+    "tls_ca": "Encrypt: the certificate to trust, or its authority's.",
+    "tracker_key_file": "The tracker's key, if it is another.",
+    "proxy_key_file": "The key of the proxy at which the device waits, if it is another.",
+}
+"""The options beside `--device`, all of which name files."""
+
+
 def device_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--device`, `--key-file` and `--tls-ca` to a verb, which gets a DevicePlace or None as `device`."""
+    """Adds `--device` and the options of its keys to a verb, which gets a DevicePlace or None as `device`."""
 
-    @click.option("--device", "place", metavar="PLACE", help=f"Run it there: {PLACES}.")
-    @click.option("--key-file", type=FILE, metavar="FILE", help="The key that the device knows (`sateen rpc pair`).")
-    @click.option("--tls-ca", type=FILE, metavar="FILE", help="Encrypt: the certificate to trust, or its authority's.")
     @functools.wraps(verb)
-    def placed(place: str | None, key_file: Path | None, tls_ca: Path | None, **others: Any) -> Any:
-        return verb(device=_device(place, key_file, tls_ca), **others)
+    def placed(place: str | None, **others: Any) -> Any:
+        files = {name: others.pop(name) for name in _OPTIONS}
+        return verb(device=_device(place, files), **others)
 
-    return placed
+    for name, words in reversed(_OPTIONS.items()):
+        placed = click.option(_flag(name), type=FILE, metavar="FILE", help=words)(placed)
+    return click.option("--device", "place", metavar="PLACE", help=f"Run it there: {PLACES}.")(placed)
 
 
-def _device(text: str | None, key_file: Path | None, tls_ca: Path | None) -> DevicePlace | None:
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _device(text: str | None, files: dict[str, Path | None]) -> DevicePlace | None:
+    given = [_flag(name) for name, file in files.items() if file is not None]
     if text is None:
-        if key_file is not None or tls_ca is not None:
-            raise click.UsageError(f"{'--tls-ca' if key_file is None else '--key-file'} is for --device")
+        if given:
+            raise click.UsageError(f"{given[0]} is for --device")
         return None
     match = _PLACE.fullmatch(text)
-    if match is None or (match["kind"] == "rpc") != (match["name"] is None):
+    if match is None or (match["kind"] == "rpc") != (match["name"] is None) or int(match["port"]) > _MOST_PORT:
         raise click.UsageError(f"--device: expected {PLACES}, found {text!r}")
-    if key_file is None:
+    if (key_file := files.pop("key_file")) is None:
         raise click.UsageError("--device needs --key-file FILE, the key that the device knows")
     host = match["host"].removeprefix("[").removesuffix("]")
-    return DevicePlace(text, match["kind"], host, int(match["port"]), match["name"] or "", key_file, tls_ca)
+    return DevicePlace(text, match["kind"], host, int(match["port"]), match["name"] or "", key_file, **files)
