@@ -21,7 +21,7 @@ from sateen.tensor_ir.ir import buffer, tensor_expr
 from sateen.tensor_ir.ir import device_work as dw
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
-from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.expr import Expr, Var, const
@@ -79,6 +79,7 @@ EXPRESSIONS: dict[type[Expr], Stmt] = {
     ex.Call: put(ex.Call("sqrt", (NUMBER,), FLOAT32)),
     ex.Piecewise: st.For(I, ZERO, const(2), LoopKind.UNROLLED, put(ex.Piecewise((NUMBER, const(1.0)), I, FLOAT32))),
     Load: put(NUMBER),
+    Address: st.sequence(WRITE, st.Evaluate(ex.Call("extern.f", (Address(Y, const(1), "w"), NUMBER), FLOAT32))),
     **{kind: put(kind(NUMBER, const(2.0))) for kind in (ex.Add, ex.Sub, ex.Mul, ex.Div, ex.Min, ex.Max)},
     **{kind: put(kind(COUNT, const(3, INT64))) for kind in (ex.FloorDiv, ex.FloorMod)},
     **{kind: put(kind(NUMBER, const(2.0))) for kind in (ex.EQ, ex.NE, ex.LT, ex.LE, ex.GT, ex.GE)},
@@ -119,7 +120,7 @@ def interpreted(f: Function) -> None:
     d = replace(D, device=None)
     fill = Store(d, (i,), ex.cast(FLOAT32, n))
     work = Kernel("work", (d,), frozenset({d}), frozenset(), (n,), {"blockIdx.x": i}, (n, ONE, ONE), (1, 1, 1), fill)
-    loop_oracle.run(f, arrays, kernels=[kernel, work])
+    loop_oracle.run(f, arrays, functions={"f": lambda y, x: y.fill(x)}, kernels=[kernel, work])
 
 
 def to_opencl(f: Function) -> None:
@@ -150,6 +151,10 @@ REFUSED = {
     ("the emitter of C99", st.Invoke): "C99 has each kernel on its own, found a call of 'kernel'; build for llvm",
     ("the emitter of C99", st.Timestamp): "C99 has no clock to read; build for llvm",
     ("the emitter of C99", st.Barrier): "barrier",
+    (
+        "the emitter of OpenCL C",
+        Address,
+    ): "OpenCL C calls no functions of others, found a call of 'f'",
     ("the emitter of OpenCL C", st.Invoke): "OpenCL C has each kernel on its own, found a call of 'kernel'",
     ("the emitter of OpenCL C", st.Timestamp): "OpenCL C has no clock to read; build for llvm",
 }

@@ -29,6 +29,7 @@ from sateen.runtime.errors import (
     TargetError,
 )
 from sateen.runtime.host import PROCESS_POOL, Hosting, HostPool
+from sateen.runtime.host_function import HostFunction
 from sateen.runtime.model import Model, load
 from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
 from sateen.runtime.ndarray import NDArray, array, empty, from_dlpack
@@ -73,6 +74,7 @@ __all__ = [
     "ExecutionError",
     "ExpressionError",
     "FrontendError",
+    "HostFunction",
     "HostPool",
     "Hosting",
     "InferenceError",

@@ -133,6 +133,7 @@ class Status(IntEnum):
     LAUNCH = 12
     NO_DEVICE = 13
     QUEUE = 14
+    FUNCTION = 15
 
     def at(self, argument: int, dimension: int = 0) -> int:
         """The status that says this of an argument, and of one of its dimensions."""

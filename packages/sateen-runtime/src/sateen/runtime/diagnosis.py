@@ -29,6 +29,8 @@ def failure_of(signature: Signature, arguments: Sequence[NDArray], failure: Fail
             return ExecutionError(f"{signature.name}: expected a device for its kernels, found a host without it")
         case Status.QUEUE:
             return ExecutionError(f"{signature.name}: the device failed at work that it had queued")
+        case Status.FUNCTION:
+            return ExecutionError(f"{signature.name}: a function that it calls failed")
     if words := _expected_and_found(signature, arguments, failure):
         return ArgumentError(f"{_place(signature, failure.argument)}: {words}")
     found = f"status {failure.code} of argument {failure.argument}"
@@ -58,6 +60,13 @@ def failure_of_device(name: str, failure: DeviceFailure) -> ExecutionError:
             )
     error.__cause__ = failure.error
     return error
+
+
+def failure_of_function(name: str, called: str, error: Exception) -> ExecutionError:
+    """The error of a function of that name which calls one in Python; that one's exception is the cause."""
+    failure = ExecutionError(f"{name}: function {called!r} failed: {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure
 
 
 def wrong_count(signature: Signature, found: int) -> ArgumentError:

@@ -12,13 +12,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from sateen.runtime.abi import ABI_VERSION, OLDEST_ABI_VERSION, Failure, PublicFunction
+from sateen.runtime.abi import ABI_VERSION, OLDEST_ABI_VERSION, Failure, PublicFunction, Status
 from sateen.runtime.device_functions import DeviceFailure, DeviceFunctions
-from sateen.runtime.diagnosis import failure_of, failure_of_device, wrong_argument, wrong_count
+from sateen.runtime.diagnosis import failure_of, failure_of_device, failure_of_function, wrong_argument, wrong_count
 from sateen.runtime.display import did_you_mean, named
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.files import read_regular
 from sateen.runtime.host import HOSTED_BY_PROCESS, PROCESS_POOL, Hosting, HostPool
+from sateen.runtime.host_function import HostFunction
 from sateen.runtime.library import Library
 from sateen.runtime.ndarray import AnyArray, NDArray, array
 from sateen.runtime.signature import Metadata, Parameter, Signature
@@ -41,13 +42,22 @@ class CompiledFunction:
     the compiled code against `signature`, and an ArgumentError says what was expected and what was found.
     """
 
-    __slots__ = ("_call", "_devices", "_host", "_host_address", "_owner", "_pointers", "hosting", "signature")
+    __slots__ = (
+        "_call", "_called", "_devices", "_host", "_host_address", "_owner", "_pointers", "hosting", "signature",
+    )  # fmt: skip
 
     def __init__(
-        self, signature: Signature, address: int, *, owner: object, hosting: Hosting = HOSTED_BY_PROCESS
+        self,
+        signature: Signature,
+        address: int,
+        *,
+        owner: object,
+        hosting: Hosting = HOSTED_BY_PROCESS,
+        called: Sequence[HostFunction] = (),
     ) -> None:
-        """The function at `address`, whose code lives as long as `owner`."""
+        """The function at `address`, whose code lives as long as `owner` and calls the functions in `called`."""
         self.signature = signature
+        self._called = tuple(called)
         self.hosting = hosting
         self._owner = owner
         self._call = PublicFunction(address)
@@ -91,14 +101,24 @@ class CompiledFunction:
         status: int = self._call(self._host_address, pointers, len(tensors))
         if (failure := self._failure_of_device(status)) and failure.error is not None:
             raise failure_of_device(self.signature.name, failure)
+        self._check_called(status)
         return status
 
     def _check(self, arrays: Sequence[NDArray], status: int) -> None:
         """Raises the error of a call that failed, also where only a device knows it, since `free` has no status."""
         if failure := self._failure_of_device(status):
             raise failure_of_device(self.signature.name, failure)
+        self._check_called(status)
         if status:
             raise failure_of(self.signature, arrays, Failure.of(status, self.hosting.abi_version))
+
+    def _check_called(self, status: int) -> None:
+        """Raises the error of a function in Python that ended the call. An interrupt is raised as it is."""
+        for function in self._called if status == Status.FUNCTION else ():
+            if (error := function.take_failure()) is not None:
+                if not isinstance(error, Exception):
+                    raise error
+                raise failure_of_function(self.signature.name, function.name, error)
 
     def _failure_of_device(self, status: int) -> DeviceFailure | None:
         """Of the failures of devices in the call that has ended on this thread, the one with the status of the call: a
@@ -126,8 +146,9 @@ class Module:
         owner: object,
         default_host: int | None = None,
         hosting: Hosting = HOSTED_BY_PROCESS,
+        called: Sequence[HostFunction] = (),
     ) -> None:
-        """Functions at addresses in memory, alive as long as `owner`.
+        """Functions at addresses in memory, alive as long as `owner`, which call the functions in `called`.
 
         `default_host` is the address of `sateen_default_host` there, None if the code has no pool; `hosting` takes its
         table if it has none yet.
@@ -136,10 +157,13 @@ class Module:
             hosting.pool.offer(default_host, owner)
         self._owner = owner
         self._addresses = dict(addresses)
+        self._called = tuple(called)
         self.hosting = hosting
         self.functions: Mapping[str, CompiledFunction] = MappingProxyType(
             {
-                signature.name: CompiledFunction(signature, addresses[signature.name], owner=owner, hosting=hosting)
+                signature.name: CompiledFunction(
+                    signature, addresses[signature.name], owner=owner, hosting=hosting, called=self._called
+                )
                 for signature in signatures
             }
         )
@@ -168,7 +192,7 @@ class Module:
 
     def _hosted(self, hosting: Hosting) -> Module:
         signatures = [function.signature for function in self.functions.values()]
-        return Module(signatures, self._addresses, owner=self._owner, hosting=hosting)
+        return Module(signatures, self._addresses, owner=self._owner, hosting=hosting, called=self._called)
 
     def __repr__(self) -> str:
         return f"Module({named([function.signature.summary for function in self.functions.values()])})"

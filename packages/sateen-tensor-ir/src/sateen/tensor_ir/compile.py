@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sateen.runtime.device import DeviceKind
@@ -33,6 +33,7 @@ def build(
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
     target_host: Target | str = "llvm",
+    externals: Mapping[str, Callable[..., object]] | None = None,
 ) -> CompiledModule:
     """Compile a schedule to one function over `arguments`, in their order: tensors, and numbers (`te.var`).
 
@@ -40,13 +41,15 @@ def build(
     give a source; `target_host` launches the kernels of a device. `buffers` declares storage other than compact
     row-major for some arguments; those in `aliased` may overlap each other. With `denormals` flush subnormal numbers
     may count as zeros (docs/semantics.md, 4.10). `rules` expand calls of functions, including the user's own. `cache`
-    keeps object code between processes. Raises ScheduleError, LoweringError, CodegenError, TargetError.
+    keeps object code between processes. `externals` are functions that the code calls in this process, by name: those
+    of `te.call_packed` in Python, and functions of ctypes. Raises ScheduleError, LoweringError, CodegenError,
+    TargetError.
     """
     if denormals not in DENORMALS:
         raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
     function = lower(schedule, arguments, name, buffers=buffers, aliased=aliased)
     functions = [replace(function, denormals=denormals)]
-    return build_functions(functions, target, rules=rules, cache=cache, target_host=target_host)
+    return build_functions(functions, target, rules=rules, cache=cache, target_host=target_host, externals=externals)
 
 
 def build_functions(
@@ -56,6 +59,7 @@ def build_functions(
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
     target_host: Target | str = "llvm",
+    externals: Mapping[str, Callable[..., object]] | None = None,
 ) -> CompiledModule:
     """Compile functions of loop IR, of different names, into one module. Raises CodegenError and TargetError."""
     if not isinstance(functions, (list, tuple)) or not functions:
@@ -75,6 +79,6 @@ def build_functions(
     kind = kind_of(complete)
     if cache is None or not kind.has_libraries:
         made = kind.make(functions, complete, rules)
-        return CompiledModule(functions, complete, rules, made, host)
+        return CompiledModule(functions, complete, rules, made, host, externals)
     code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
-    return CompiledModule(functions, complete, rules, code)
+    return CompiledModule(functions, complete, rules, code, externals=externals)

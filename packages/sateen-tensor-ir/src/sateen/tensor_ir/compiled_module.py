@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from sateen.runtime.library_files import write_library
 from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.declarations import c_header
+from sateen.tensor_ir.codegen.externals import Externals
 from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, companion_text, once
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, generate, parsed
@@ -43,12 +44,14 @@ class CompiledModule:
         rules: IntrinsicRules,
         code: ObjectCode | SourceCode,
         target_host: Target | None = None,
+        externals: Mapping[str, Callable[..., object]] | None = None,
     ) -> None:
         self.functions = tuple(functions)
         self.target = target
         self._rules = rules
         self._made = code
         self._target_host = target_host or Target.host()
+        self._externals = Externals(functions, externals or {})
 
     @property
     def _code(self) -> ObjectCode:
@@ -133,10 +136,13 @@ class CompiledModule:
             raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
         if missing:
             raise TargetError(f"compiled for {self.target}, but this machine lacks {', '.join(missing)}")
+        self._externals.require_all()
         pool = process_pool()
-        loaded = LoadedObject(code.code, code.symbols, pool.addresses)
+        loaded = LoadedObject(code.code, code.symbols, {**pool.addresses, **self._externals.addresses})
         default_host = pool.addresses["sateen_default_host"]
-        return Module(self.signatures, loaded.addresses, owner=loaded, default_host=default_host)
+        called = self._externals.in_python
+        owner = loaded, self._externals
+        return Module(self.signatures, loaded.addresses, owner=owner, default_host=default_host, called=called)
 
     def __call__(self, *arguments: Argument) -> None:
         """Run the only function. Raises ArgumentError for arguments that do not fit."""

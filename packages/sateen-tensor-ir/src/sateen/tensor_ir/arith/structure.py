@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.buffer import Address, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import children, operands_first, unknown
@@ -48,6 +48,9 @@ def _facts(e: Expr) -> Iterator[object]:
             yield e.dtype
         case Load():
             yield e.buffer
+        case Address():
+            yield e.buffer
+            yield e.access
         case Read():
             yield e.tensor
         case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise():

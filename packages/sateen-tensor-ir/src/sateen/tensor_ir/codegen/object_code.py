@@ -71,7 +71,9 @@ def compile_functions(
 
 def parsed(module: ModuleText, target: Target) -> ParsedModule:
     """The parsed LLVM module for a target."""
-    return compile_text(module.text, machine_of(target), has_register_tile=module.has_register_tile)
+    return compile_text(
+        module.text, machine_of(target), has_register_tile=module.has_register_tile, intrinsics=module.intrinsics
+    )
 
 
 def compile_for(text: str, target: Target) -> bytes:

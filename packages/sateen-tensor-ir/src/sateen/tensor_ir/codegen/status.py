@@ -24,6 +24,7 @@ STATUS_MESSAGES: Mapping[Status, str] = MappingProxyType(
         Status.LAUNCH: "a kernel could not be launched",
         Status.NO_DEVICE: "the host has no such device",
         Status.QUEUE: "work on a device failed",
+        Status.FUNCTION: "a function that is called failed",
     }
 )
 """The texts by the lowest byte of a status; the other bytes give argument and dimension."""

@@ -71,6 +71,24 @@ class Window(SharedMemory):
         self._elements[place] = value
         self._is_written[place] = True
 
+    def flat(self, offset: int, access: str) -> np.ndarray[Any, Any]:
+        """The elements in memory from an offset on, for a function that reads (r) or writes (w) some of them."""
+        if not 0 <= offset <= len(self._elements):
+            raise Trap(f"an address is {offset} elements after the first of {self.buffer.name!r}, outside of it")
+        if "w" in access:
+            self._is_written[offset:] = True
+        return self._elements[offset:]
+
+    def whole(self, access: str) -> np.ndarray[Any, Any]:
+        """All elements in their shape, for a function that reads them (r), or writes to them (w)."""
+        places = self._places()
+        if "w" in access:
+            self._is_written[places] = True
+        elif not self._is_written[places].all():
+            raise Trap(f"a function reads {self.buffer.name!r}, of which not all has been written")
+        steps = [stride * self.buffer.dtype.bytes for stride in self.strides]
+        return np.lib.stride_tricks.as_strided(self._elements, self.shape, steps, writeable="w" in access)
+
     def overlaps(self, other: Window) -> bool:
         """Whether the two have bytes in common."""
         return self.block is other.block and self.start < other.end and other.start < self.end

@@ -14,8 +14,9 @@ from sateen.tensor_ir.interpret.current_worker import CurrentWorker
 from sateen.tensor_ir.interpret.python_text import ProgramText
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.buffer import Address, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.external import PACKED, function_name
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.ir.types import INDEX, wrap
 from sateen.tensor_ir.ir.visit import children, unknown
@@ -81,6 +82,8 @@ class PythonExpressions:
             case Load():
                 by = f".load_by({self.worker.text}, " if self.worker.is_contested(e.buffer) else "["
                 return f"{self.text.name(e.buffer)}{by}{self.indices(e.indices)}{']' if by == '[' else ')'}"
+            case Address():
+                return f"{self.text.name(e.buffer)}.flat({self.expr(e.offset)}, {e.access!r})"
             case ex.And():
                 return self.choice(e.a, e.b, ex.FALSE)
             case ex.Or():
@@ -150,10 +153,17 @@ class PythonExpressions:
         return result
 
     def call(self, e: ex.Call) -> str:
-        listed = ", ".join(self.expr(a) for a in e.args)
+        listed = ", ".join(
+            f"{self.text.name(a.buffer)}.whole({a.access!r})"
+            if isinstance(a, Address) and e.name.startswith(PACKED)
+            else self.expr(a)
+            for a in e.args
+        )
         meaning = meaning_of_values(e, self.functions)
         if meaning is None:
-            raise ExecutionError(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
+            raise ExecutionError(
+                f"call of {function_name(e.name)!r}, which is no native function; give its meaning in functions="
+            )
         return f"{self.text.constant(meaning)}({listed})"
 
 

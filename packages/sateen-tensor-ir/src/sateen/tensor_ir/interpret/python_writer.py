@@ -21,7 +21,7 @@ from sateen.tensor_ir.interpret.python_expressions import PythonExpressions
 from sateen.tensor_ir.interpret.python_text import Program, ProgramText
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_written, read_by
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.instruction import Instruction
@@ -74,6 +74,8 @@ def passed_on(function: Function) -> set[Buffer]:
             passed.update(node.buffers)
         elif isinstance(node, Copy):
             passed |= {node.target, node.source}
+        elif isinstance(node, Address):
+            passed.add(node.buffer)
     return passed
 
 

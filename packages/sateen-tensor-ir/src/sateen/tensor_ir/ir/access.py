@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sateen.runtime.device import Device
-from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.stmt import Allocate, Function, Intrinsic, Invoke, Store, Timestamp
 from sateen.tensor_ir.ir.visit import Node, walk
@@ -15,6 +15,7 @@ Rules = Mapping[type[Node], Callable[[Any], tuple[Buffer, ...]]]
 
 _READ: Rules = {
     Load: lambda node: (node.buffer,),
+    Address: lambda node: (node.buffer,) if "r" in node.access else (),
     Invoke: lambda node: node.buffers,
     Launch: lambda node: node.buffers,
     Copy: lambda node: (node.source,),
@@ -22,6 +23,7 @@ _READ: Rules = {
 }
 _WRITTEN: Rules = {
     Store: lambda node: (node.buffer,),
+    Address: lambda node: (node.buffer,) if "w" in node.access else (),
     Timestamp: lambda node: (node.buffer,),
     Invoke: lambda node: node.buffers,
     Launch: lambda node: node.buffers,
@@ -31,12 +33,12 @@ _WRITTEN: Rules = {
 
 
 def read_by(node: Node) -> tuple[Buffer, ...]:
-    """The buffers that a load reads, and that an instruction or a kernel may read through its operands."""
+    """The buffers that a load reads, and that an instruction, a kernel or a function may read through its operands."""
     return _of(_READ, node)
 
 
 def written_by(node: Node) -> tuple[Buffer, ...]:
-    """The buffers that a statement may write."""
+    """The buffers that a statement, or a function that is given an address, may write."""
     return _of(_WRITTEN, node)
 
 

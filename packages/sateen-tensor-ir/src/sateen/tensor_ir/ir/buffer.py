@@ -13,6 +13,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError, ScheduleError
 from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type, minimum
+from sateen.tensor_ir.ir.types import UINT64
 
 
 class Scope(Enum):
@@ -101,6 +102,29 @@ class Buffer:
             last, some = last + (extent - 1) * stride, some * minimum(extent, 1)
         return last * some * self.dtype.bytes
 
+    def access_ptr(
+        self,
+        access_mask: str | int,
+        ptr_type: str = "handle",  # noqa: ARG002 - TVM's
+        content_lanes: int = 1,  # noqa: ARG002 - TVM's
+        offset: Any = 0,
+    ) -> Address:
+        """The address `offset` elements after the first one, for an external function (`te.call_extern`).
+
+        `access_mask` says what the function does with the elements from there on: "r", "w" or "rw", or 1, 2 or 3.
+        `ptr_type` and `content_lanes` are those of TVM; all addresses are untyped here, so they say nothing. Raises
+        ExpressionError for another mask, and an offset that is no integer.
+        """
+        masks: dict[str | int, str] = {"r": "r", "w": "w", "rw": "rw", 1: "r", 2: "w", 3: "rw"}
+        if access_mask not in masks:
+            raise ExpressionError(
+                f"access_ptr of {self.name!r} expects a mask of {', '.join(ACCESSES)}, found {access_mask!r:.80}"
+            )
+        place = as_expr(offset)
+        if not place.dtype.is_int:
+            raise ExpressionError(f"access_ptr of {self.name!r} expects an integer as offset, found {place.dtype}")
+        return Address(self, subscript(place), masks[access_mask])
+
     def size(self) -> int | None:
         """The number of elements that storage must hold; None if an extent is symbolic."""
         if not self.shape:
@@ -116,6 +140,22 @@ class Load(Expr):
     buffer: Buffer
     indices: tuple[Expr, ...]
     dtype: DType
+
+
+ACCESSES = ("r", "w", "rw")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Address(Expr):
+    """Where the element lies that is `offset` elements after the first one of a buffer, for a function that is called.
+
+    `access` says what the function does from there on: r, w or rw. As a number it is the address.
+    """
+
+    buffer: Buffer
+    offset: Expr
+    access: str
+    dtype: DType = UINT64
 
 
 def shape_of(shape: Any) -> tuple[Expr, ...]:

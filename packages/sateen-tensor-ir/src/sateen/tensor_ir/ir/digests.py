@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
@@ -85,6 +85,8 @@ class _Writer:
                 yield f"{node.name}:{node.dtype}"
             case Load():
                 yield self.buffer(node.buffer)
+            case Address():
+                yield f"{self.buffer(node.buffer)} {node.access}"
             case Store() | Prefetch() | Allocate():
                 yield self.buffer(node.buffer)
             case For():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.buffer import ACCESSES, Address, Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.tokens import Cursor, Token
 from sateen.tensor_ir.ir.types import FLOAT32, INDEX
@@ -57,6 +57,8 @@ class ExpressionParser:
             self.cursor.fail("an expression", token)
         if token.text == "piecewise":
             return self.piecewise()
+        if token.text == "address":
+            return self.address()
         if self.cursor.token.text == "(" or self.is_typed_call():
             return self.application(token)
         entity = self.names.get(token.text)
@@ -94,6 +96,18 @@ class ExpressionParser:
         if not branches:
             self.cursor.fail("at least one branch")
         return ex.Piecewise(branches, index, branches[0].dtype)
+
+    def address(self) -> Expr:
+        self.cursor.expect(":")
+        access = self.cursor.next()
+        if access.text not in ACCESSES:
+            self.cursor.fail(f"one of {', '.join(ACCESSES)}", access)
+        self.cursor.expect("(")
+        buffer = self.known_buffer()
+        self.cursor.expect(",")
+        offset = self.expr()
+        self.cursor.expect(")")
+        return Address(buffer, offset, access.text)
 
     def application(self, name: Token) -> Expr:
         """A typed literal, a cast, an operation written as a function, or a call."""

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by
-from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
@@ -187,6 +187,8 @@ class _Printer:
                 return f"piecewise[{self.expr(e.index)}]({', '.join(self.expr(b) for b in e.branches)})"
             case Load():
                 return f"{self.names.of(e.buffer)}[{', '.join(self.expr(i) for i in e.indices)}]"
+            case Address():
+                return f"address:{e.access}({self.names.of(e.buffer)}, {self.expr(e.offset)})"
             case Read():
                 return f"{e.tensor.name}[{', '.join(self.expr(i) for i in e.indices)}]"
             case Reduce():

@@ -25,6 +25,7 @@ class IndexType(DType):
 INDEX = IndexType(TypeCode.INT, 64)
 """The type of loop variables, extents and subscripts."""
 INT64 = DType.of("int64")
+UINT64 = DType.of("uint64")
 FLOAT32 = DType.of("float32")
 BOOL = DType.of("bool")
 

@@ -11,9 +11,10 @@ from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import ACCESSES, Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.external import PACKED, function_name
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
@@ -310,6 +311,8 @@ class _Verifier:
             case Load():
                 self.access(e.buffer, e.indices)
                 self.expect_type(e, e.buffer.dtype, f"a load from buffer {e.buffer.name!r}")
+            case Address():
+                self.address(e)
             case ex.And() | ex.Or():
                 self.operands(e.symbol, e, all(o.dtype.is_bool for o in (e.a, e.b)))
             case ex.Compare():
@@ -332,6 +335,8 @@ class _Verifier:
             case ex.Call():
                 for operand in (*e.args, e):
                     self.expect(operand.dtype != INDEX, f"a call of {e.name!r} takes and gives data, found index")
+                if e.name.startswith(PACKED):
+                    self.packed(e)
             case ex.Reinterpret():
                 types = e.value.dtype, e.dtype
                 fits = types[0].bits == types[1].bits and not {BOOL, INDEX} & {*types}
@@ -340,6 +345,23 @@ class _Verifier:
                 pass
             case _:
                 raise unknown(e, "the verifier")
+
+    def address(self, e: Address) -> None:
+        self.declared(e.buffer)
+        self.expect_index(e.offset, f"the offset of an address in buffer {e.buffer.name!r}")
+        self.expect(e.access in ACCESSES, f"an address expects one of {', '.join(ACCESSES)}, found {e.access!r}")
+        if e.buffer.scope is Scope.REGISTER or e.buffer.on_device is not None:
+            self.fail(f"an address expects memory of the host, found {_described(e.buffer)}")
+        if "w" in e.access:
+            self.writable(e.buffer)
+
+    def packed(self, e: ex.Call) -> None:
+        for outer in self.loops:
+            if outer.kind is not LoopKind.SERIAL and outer.kind is not LoopKind.UNROLLED:
+                self.fail(
+                    f"packed function {function_name(e.name)!r} is called inside of the {outer.kind.value} loop "
+                    f"{outer.var.name!r}; expected serial loops around it"
+                )
 
     def operands(self, symbol: str, e: ex.Binary, agree: bool) -> None:
         self.expect(agree, f"'{symbol}' has operands of {e.a.dtype} and {e.b.dtype}")

@@ -15,6 +15,7 @@ from sateen.runtime.errors import CodegenError, ExpressionError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction, function_of, library_function
 from sateen.tensor_ir.ir.expr import Call, Expr
+from sateen.tensor_ir.ir.external import is_external
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
 from sateen.tensor_ir.ir.visit import N, SharingRewriter, map_children
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
@@ -24,8 +25,8 @@ Rule = Callable[[Call], Expr | None]
 
 
 def is_native(name: str) -> bool:
-    """Whether every code generator implements the call: a native function, or a function of the C library."""
-    return bool(library_function(name)) or (name in FUNCTIONS and FUNCTIONS[name].is_native)
+    """Whether no rule expands the call: of a native function, of one of the C library, or of an external one."""
+    return bool(library_function(name)) or is_external(name) or (name in FUNCTIONS and FUNCTIONS[name].is_native)
 
 
 @dataclass(frozen=True, slots=True)

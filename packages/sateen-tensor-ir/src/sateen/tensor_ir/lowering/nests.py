@@ -8,7 +8,7 @@ from dataclasses import replace
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.choices import all_of, conjuncts
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
@@ -134,6 +134,9 @@ class _Rebind(SharingRewriter):
     def rewrite_Load(self, e: Load) -> Expr:
         e = self.descend(e)
         return Load(self.mapping.get(e.buffer, e.buffer), e.indices, e.dtype)
+
+    def rewrite_Address(self, e: Address) -> Expr:
+        return replace(self.descend(e), buffer=self.mapping.get(e.buffer, e.buffer))
 
     def rewrite_Store(self, s: Store) -> Stmt:
         s = self.descend(s)

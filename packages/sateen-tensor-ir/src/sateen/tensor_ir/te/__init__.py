@@ -20,6 +20,7 @@ from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.extern_body import extern
+from sateen.tensor_ir.te.external import call_extern, call_llvm_intrin, call_packed, call_pure_extern
 from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, rsqrt
 from sateen.tensor_ir.te.operations import compute, constant, piecewise, placeholder, var
 from sateen.tensor_ir.te.recurrence import scan
@@ -70,6 +71,10 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "call",
+    "call_extern",
+    "call_llvm_intrin",
+    "call_packed",
+    "call_pure_extern",
     "cast",
     "ceil",
     "comm_reducer",

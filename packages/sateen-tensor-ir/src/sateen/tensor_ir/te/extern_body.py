@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by, written_by
-from sateen.tensor_ir.ir.buffer import Buffer, shape_of
-from sateen.tensor_ir.ir.stmt import Allocate, Prefetch, Stmt
+from sateen.tensor_ir.ir.buffer import Address, Buffer, shape_of
+from sateen.tensor_ir.ir.expr import Call, Expr
+from sateen.tensor_ir.ir.external import PACKED
+from sateen.tensor_ir.ir.stmt import Allocate, Evaluate, Prefetch, Stmt
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
-from sateen.tensor_ir.ir.visit import free_vars, walk
+from sateen.tensor_ir.ir.visit import SharingRewriter, free_vars, walk
 from sateen.tensor_ir.te.operations import ExternOp
 from sateen.tensor_ir.te.tensor import Tensor
 
@@ -26,7 +29,8 @@ def extern(
     name: str = "extern",
     dtype: DType | str | Sequence[DType | str] | None = None,
 ) -> Any:
-    """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`).
+    """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`),
+    or a call of an external function.
 
     `shape` is one shape, or a list of shapes for as many outputs, which are then returned as a tuple. `dtype` is one
     for all or one per output; by default that of the only input. Raises ExpressionError if shapes and dtypes differ in
@@ -48,12 +52,32 @@ def extern(
         for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
     ]
     body = fcompute(list(ins), list(outs))
+    if isinstance(body, Call):
+        body = Evaluate(body)
     if not isinstance(body, Stmt):
         found = type(body).__name__
         raise ExpressionError(f"extern {name!r} expects a statement from its function (ib.get()), found {found}")
+    body = _PackedInputs(ins).rewrite(body)
     _check_body(name, body, ins, outs)
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body)
     return op.outputs if many else op.outputs[0]
+
+
+class _PackedInputs(SharingRewriter):
+    """Packed functions only read inputs."""
+
+    def __init__(self, inputs: Sequence[Buffer]) -> None:
+        super().__init__()
+        self.inputs = set(inputs)
+
+    def rewrite_Call(self, e: Call) -> Expr:
+        e = self.descend(e)
+        if not e.name.startswith(PACKED):
+            return e
+        return Call(e.name, tuple(map(self._argument, e.args)), e.dtype)
+
+    def _argument(self, e: Expr) -> Expr:
+        return replace(e, access="r") if isinstance(e, Address) and e.buffer in self.inputs else e
 
 
 def _is_list_of_shapes(shape: Any) -> bool:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.choices import subscript
-from sateen.tensor_ir.ir.expr import Expr, Var, as_expr
+from sateen.tensor_ir.ir.expr import Call, Expr, Var, as_expr
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import (
     THREAD_TAGS,
@@ -82,6 +82,10 @@ class BufferPointer:
             raise ExpressionError(f"a region of {self.buffer.name!r} expects {expected}, found {counts!r:.80}")
         return Region(self.buffer, _indices(self.buffer, indices), counts)
 
+    def access_ptr(self, access_mask: str | int, offset: Any = 0) -> Address:
+        """An address in the buffer, as `Buffer.access_ptr` gives."""
+        return self.buffer.access_ptr(access_mask, offset=offset)
+
     def __setitem__(self, indices: Any, value: Any) -> None:
         self._builder.store(self.buffer, indices, value)
 
@@ -95,8 +99,10 @@ class IRBuilder:
     def __init__(self) -> None:
         self._blocks: list[list[Stmt | _Wrapper]] = [[]]
 
-    def emit(self, statement: Stmt) -> None:
-        """Add a statement that was made elsewhere."""
+    def emit(self, statement: Stmt | Call) -> None:
+        """Add a statement that was made elsewhere, or a call for its effect."""
+        if isinstance(statement, Call):
+            statement = Evaluate(statement, caller_span())
         if not isinstance(statement, Stmt):
             raise ExpressionError(f"emit expects a statement, found {type(statement).__name__}: {statement!r}")
         self._blocks[-1].append(statement)

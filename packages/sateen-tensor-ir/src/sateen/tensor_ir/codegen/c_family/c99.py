@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import Metadata
@@ -16,12 +17,13 @@ from sateen.tensor_ir.codegen.c_family.c99_interface import PublicFunction, decl
 from sateen.tensor_ir.codegen.c_family.dialects import C99
 from sateen.tensor_ir.codegen.c_family.expressions import TranslationUnit
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
-from sateen.tensor_ir.codegen.c_family.literals import ADD, array
+from sateen.tensor_ir.codegen.c_family.literals import ADD, UNARY, Code, array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
 from sateen.tensor_ir.codegen.signature import signature_of, symbols_of
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.external import LLVM, symbol_of
 from sateen.tensor_ir.ir.identity import is_among
 from sateen.tensor_ir.ir.stmt import Allocate, For, Invoke, Let
 from sateen.tensor_ir.ir.types import INDEX
@@ -62,6 +64,7 @@ def emit_c(programs: Sequence[HostProgram], target: str, producer: str, kernels:
         *(routine.definition(C99.types) for routine in unit.routines),
         *(array("static const", name, buffer, C99.types) for buffer, name in unit.constants.items()),
         services(metadata.to_json()),
+        *(["\n".join(unit.declared)] if unit.declared else []),
         *unit.functions,
         *public,
     ]
@@ -70,6 +73,10 @@ def emit_c(programs: Sequence[HostProgram], target: str, producer: str, kernels:
 
 def _kernel_name(function: str) -> str:
     return f"{PREFIX}kernel_{function}"
+
+
+def _pointer_type(e: Address) -> str:
+    return "void *" if "w" in e.access else "const void *"
 
 
 class C99Kernel(Statements):
@@ -243,6 +250,55 @@ class C99Kernel(Statements):
         arguments = ", ".join([self.name(_HOST), *places])
         self.line(f"if ((status = {_kernel_name(s.callee)}({arguments})) != 0) goto end;")
         self.may_fail = True
+
+    def address(self, e: Address) -> Code:
+        return Code(f"(uint64_t)(uintptr_t){self._pointer(e)}", UNARY)
+
+    def _pointer(self, e: Address) -> str:
+        constant = "const " if "w" not in e.access else ""
+        return f"({constant}void *)&{self.name(e.buffer)}[{self.text(e.offset)}]"
+
+    def external(self, e: ex.Call) -> Code:
+        """A call of a function that the linker finds."""
+        if e.name.startswith(LLVM):
+            raise CodegenError(f"{self.function_name}: C99 has no intrinsics of LLVM, found {e.name!r}; build for llvm")
+        kinds = [_pointer_type(a) if isinstance(a, Address) else self.value_type(a.dtype) for a in e.args]
+        taken = ", ".join(kinds) or "void"
+        self.unit.declared[f"extern {self.value_type(e.dtype)} {symbol_of(e.name)}({taken});"] = None
+        given = (self._pointer(a) if isinstance(a, Address) else self.text(a) for a in e.args)
+        return Code(f"{symbol_of(e.name)}({', '.join(given)})")
+
+    def packed(self, e: ex.Call) -> None:
+        symbol = symbol_of(e.name)
+        self.unit.declared[f"extern int32_t {symbol}(const sateen_host *, DLTensor *const *, int32_t);"] = None
+        with self.braces(""):
+            for i, argument in enumerate(e.args):
+                self._tensor(i, argument)
+            listed = ", ".join(f"&tensor_{i}" for i in range(len(e.args))) or "NULL"
+            self.line(f"DLTensor *const tensors[] = {{{listed}}};")
+            with self.braces(f"if ({symbol}({self.name(_HOST)}, tensors, {len(e.args)}) != 0)"):
+                self.line("status = SATEEN_FUNCTION;")
+                self.line("goto end;")
+        self.may_fail = True
+
+    def _tensor(self, i: int, e: Expr) -> None:
+        """The DLTensor of an argument of a packed function."""
+        shape: tuple[Expr, ...] = ()
+        strides: tuple[Expr, ...] = ()
+        if isinstance(e, Address):
+            data, shape, strides = f"(void *){self.name(e.buffer)}", e.buffer.shape, e.buffer.stride_exprs()
+        else:
+            self.line(f"{self.value_type(e.dtype)} number_{i} = {self.text(e)};")
+            data = f"&number_{i}"
+        places = []
+        for what, extents in (("shape", shape), ("strides", strides)):
+            if extents:
+                self.line(f"int64_t {what}_{i}[] = {{{', '.join(map(self.text, extents))}}};")
+            places.append(f"{what}_{i}" if extents else "NULL")
+        kind = e.buffer.dtype if isinstance(e, Address) else e.dtype
+        dtype = f"{{{int(kind.code)}, {kind.bits}, 1}}"
+        device = f"{{{DeviceKind.CPU.value}, 0}}"
+        self.line(f"DLTensor tensor_{i} = {{{data}, {device}, {len(shape)}, {dtype}, {', '.join(places)}, 0}};")
 
     def serial_loop(self, s: For) -> None:
         if s is not self.part:

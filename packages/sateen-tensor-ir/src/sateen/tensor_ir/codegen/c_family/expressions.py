@@ -35,8 +35,9 @@ from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine, RoutineCall
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.external import function_name, is_external
 from sateen.tensor_ir.ir.types import BOOL, INDEX, INT64, int_range
 from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
@@ -49,6 +50,8 @@ class TranslationUnit:
     constants: dict[Buffer, str] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     """Definitions in order, each before its use."""
+    declared: dict[str, None] = field(default_factory=dict)
+    """Declarations of functions that others define."""
 
     def require(self, routine: Routine) -> str:
         """The name of a routine, which the unit will define."""
@@ -218,6 +221,8 @@ class Expressions:
                 return self._call(e)
             case Load():
                 return self._load(e)
+            case Address():
+                return self.address(e)
         raise unknown(e, f"{self.function_name}: the emitter of {self.dialect.name}")
 
     def _load(self, e: Load) -> Code:
@@ -227,6 +232,17 @@ class Expressions:
         if e.dtype.is_float and e.dtype.bits == 16:
             return Code(f"{self.unit.require(routines.unpack(e.dtype))}({element})")
         return Code(element)
+
+    def address(self, e: Address) -> Code:
+        """The address of an element as a number. Raises CodegenError: only code of a host passes addresses on."""
+        raise CodegenError(f"{self.function_name}: {self.dialect.name} passes no addresses on, found {e}")
+
+    def external(self, e: ex.Call) -> Code:
+        """A call of a function of others. Raises CodegenError: only code of a host is linked with any."""
+        raise CodegenError(
+            f"{self.function_name}: {self.dialect.name} calls no functions of others, found a call of "
+            f"{function_name(e.name)!r}; build for a host"
+        )
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
         """An element as a C lvalue."""
@@ -336,6 +352,8 @@ class Expressions:
         return self.cast(target, self.code(e.value))
 
     def _call(self, e: ex.Call) -> Code:
+        if is_external(e.name):
+            return self.external(e)
         function = FUNCTIONS.get(e.name)
         spelling = self.dialect.spelling(function) if function is not None else None
         if library := library_function(e.name):

@@ -14,6 +14,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.external import PACKED
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
     Barrier,
@@ -60,6 +61,9 @@ class Statements(Expressions):
                 self.begin(*s.indices, s.value)
                 value = self.stored(s.value, s.buffer.dtype)
                 self.line(f"{self.element(s.buffer, s.indices)} = {value};")
+            case Evaluate(value=ex.Call() as call) if call.name.startswith(PACKED):
+                self.begin(call)
+                self.packed(call)
             case Evaluate():
                 self.begin(s.value)
                 self.line(f"(void){self.code(s.value).within(UNARY)};")
@@ -87,6 +91,10 @@ class Statements(Expressions):
             f"{self.function_name}: {self.dialect.name} has each kernel on its own, found a call of {s.callee!r}; "
             "build for llvm"
         )
+
+    def packed(self, e: ex.Call) -> None:
+        """A call of a function of the ABI."""
+        self.external(e)
 
     def intrinsic(self, s: Intrinsic[TensorIntrinsic]) -> None:
         """The instruction's statements in a block, its operands as pointers."""

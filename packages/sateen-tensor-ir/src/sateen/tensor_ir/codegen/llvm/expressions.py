@@ -9,6 +9,7 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
+from sateen.tensor_ir.codegen.llvm.external import address, external_call
 from sateen.tensor_ir.codegen.llvm.memory import Memory
 from sateen.tensor_ir.codegen.llvm.registers import Registers
 from sateen.tensor_ir.codegen.llvm.rounding import ROUNDINGS, has_rounding, rounded
@@ -17,8 +18,9 @@ from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.external import is_external
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX, int_range, wrap
 from sateen.tensor_ir.ir.visit import unknown, walk
@@ -96,6 +98,13 @@ class Expressions:
 
     def _load(self, e: Load) -> LlvmValue:
         return self.registers.load(e) if self.registers.holds(e.buffer) else self.memory.load(e)
+
+    def _address(self, e: Address) -> LlvmValue:
+        """The address as a number."""
+        return self.writer.emit(f"ptrtoint ptr {self._pointer(e).text} to i64", "i64")
+
+    def _pointer(self, e: Address) -> LlvmValue:
+        return address(self.writer, self.addresses, self.value, e)
 
     # Arithmetic.
 
@@ -419,6 +428,9 @@ class Expressions:
         return self.conversions.reinterpret(self.value(e.value), e.value.dtype, e.dtype)
 
     def _call(self, e: ex.Call) -> LlvmValue:
+        if is_external(e.name):
+            operands = [self._pointer(a) if isinstance(a, Address) else self.value(a) for a in e.args]
+            return external_call(self.writer, e, operands)
         arguments = self.writer.match_widths(*(self.value(a) for a in e.args))
         if library := library_function(e.name):
             return self._library_call(library, arguments)
@@ -461,6 +473,7 @@ _RULES: dict[type[Expr], Callable[[Any, Any], LlvmValue]] = {
     ex.Var: Expressions._var,
     ex.IterVar: Expressions._var,
     Load: Expressions._load,
+    Address: Expressions._address,
     ex.Add: Expressions._add,
     ex.Sub: Expressions._sub,
     ex.Mul: Expressions._mul,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
@@ -123,12 +124,19 @@ class ParsedModule:
         return without_hoisting() if self._has_register_tile else nullcontext()
 
 
-def compile_text(text: str, machine: llvm.TargetMachine, *, has_register_tile: bool = False) -> ParsedModule:
-    """The module that the text describes. Raises CodegenError if LLVM refuses it: a fault of ours."""
+def compile_text(
+    text: str, machine: llvm.TargetMachine, *, has_register_tile: bool = False, intrinsics: Iterable[str] = ()
+) -> ParsedModule:
+    """The module that the text describes. Raises CodegenError if LLVM refuses it: a fault of ours, unless a call of the
+    user's is to blame, which may also be one of `intrinsics` that LLVM lacks."""
     try:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"generated LLVM text is not valid: {error}") from error
+    known = {f.name for f in module.functions if list(f.attributes)}  # LLVM knows those of its intrinsics
+    for name in intrinsics:
+        if name not in known:
+            raise CodegenError(f"expected an intrinsic of LLVM by its full name, with its types, found {name!r}")
     module.triple = machine.triple
     return ParsedModule(module, machine, has_register_tile=has_register_tile)

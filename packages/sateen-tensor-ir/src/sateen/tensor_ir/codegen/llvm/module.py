@@ -37,6 +37,8 @@ class ModuleText:
     text: str
     report: CodeReport
     has_register_tile: bool
+    intrinsics: tuple[str, ...] = ()
+    """Those of LLVM that users call by name."""
 
 
 def emit_module(
@@ -63,7 +65,8 @@ def emit_module(
     head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants, *module.routines]
     tail = [f"attributes #0 = {{ nounwind {architecture.attributes} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
     has_tile = any(_largest_tile(p.function) >= architecture.register_tile_bytes for p in programs)
-    return ModuleText("\n".join([*head, *module.functions, *text, *tail, ""]), module.report, has_tile)
+    whole = "\n".join([*head, *module.functions, *text, *tail, ""])
+    return ModuleText(whole, module.report, has_tile, tuple(module.intrinsics))
 
 
 def _largest_tile(function: Function) -> int:

@@ -32,6 +32,8 @@ class ModuleState:
         self.functions: list[str] = []
         self.routines: dict[str, None] = {}
         """Text of functions that others call, each once."""
+        self.intrinsics: dict[str, None] = {}
+        """Intrinsics of LLVM that users call by name."""
         self._texts: dict[str, str] = {}
         self.report = CodeReport()
 

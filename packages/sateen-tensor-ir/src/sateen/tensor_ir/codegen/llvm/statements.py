@@ -9,6 +9,7 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.devices import Devices
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions, Outside
+from sateen.tensor_ir.codegen.llvm.external import PackedCalls
 from sateen.tensor_ir.codegen.llvm.frame import Frame
 from sateen.tensor_ir.codegen.llvm.instructions import Instructions
 from sateen.tensor_ir.codegen.llvm.tasks import Captures, thunk
@@ -20,6 +21,7 @@ from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.external import PACKED
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
     Barrier,
@@ -58,6 +60,7 @@ class Statements:
         self.memory = self.expressions.memory
         self.instructions = Instructions(self.expressions)
         self.devices = Devices(writer, frame, self.addresses, self.expressions.value)
+        self.packed = PackedCalls(writer, frame, self.addresses, self.expressions.value)
         self.chunk: tuple[For, LlvmValue, LlvmValue] | None = None
         """The loop of a task, and the part of its range that one call runs."""
 
@@ -321,7 +324,11 @@ class Statements:
 
     def _evaluate(self, s: Evaluate) -> None:
         self.expressions.memo.clear()
-        self.expressions.value(s.value)
+        if isinstance(s.value, ex.Call) and s.value.name.startswith(PACKED):
+            self.packed.call(s.value)
+        else:
+            self.expressions.value(s.value)
+        self.memory.forget_loads(all_written(s))
 
     def _invoke(self, s: Invoke) -> None:
         """Call another kernel; stop with its status if that is not 0."""
