@@ -1,7 +1,7 @@
-"""What runs ResNet-18, in bytes, for each kind of machine: `nox -s bench -- sizes`.
+"""What runs ResNet-18, in bytes, for each kind of machine, and its parameters: `nox -s bench -- sizes`.
 
 A library holds all that the network needs but its parameters: kernels, entry, host, metadata. Of an archive the bytes
-are those that a program gets of it.
+are those that a program gets of it. Parameters are larger than the model's where methods take them in another form.
 """
 
 from __future__ import annotations
@@ -39,13 +39,16 @@ def needs(artifact: Artifact) -> str:
 
 
 def main() -> None:
-    rows, largest = [], 0
+    rows, parameters, largest = [], [], 0
     for target in TARGETS:
         artifact = build(workloads.resnet(), target)
+        strict = build(workloads.resnet(), target, numerics="strict")
+        parameters.append([f"`{target}`", *(f"{len(a.parameters) / 1e6:.1f} MB" for a in (artifact, strict))])
         largest = max(largest, code_bytes(artifact))
         rows.append([f"`{target}`", artifact.form.value, f"{code_bytes(artifact):,}", needs(artifact)])
     print("\n".join(table(["target", "code is", "bytes", "needs"], rows)))
-    print(f"\nthe largest has {largest:,} bytes, of {GOAL:,} allowed")
+    print(f"\nthe largest has {largest:,} bytes, of {GOAL:,} allowed\n")
+    print("\n".join(table(["target", "parameters", "with `--numerics strict`"], parameters)))
 
 
 if __name__ == "__main__":

@@ -229,13 +229,15 @@ def test_strict_numerics_leave_winograd_out(sateen, tmp_path):
     node = onnx.helper.make_node("Conv", ["data", "weight"], ["out"], pads=[1, 1, 1, 1])
     graph = onnx.helper.make_graph([node], "conv", [data], [out], [onnx.numpy_helper.from_array(weight, "weight")])
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "conv.onnx")
-    sizes = {}
+    told = {}
     for numerics in ("default", "strict"):
         ran = sateen("compile", "conv.onnx", "-o", "conv.sateen", "--numerics", numerics, "--json")
         assert ran.status == 0
-        sizes[numerics] = json.loads(ran.out)["parameter_bytes"]
-    assert sizes["strict"] == weight.nbytes
-    assert sizes["default"] == weight.nbytes * 64 // 9
+        told[numerics] = [json.loads(ran.out)[f"parameter_{kind}"] for kind in ("bytes", "growth_bytes")]
+    assert told["strict"] == [weight.nbytes, 0]
+    assert told["default"] == [weight.nbytes * 64 // 9, weight.nbytes * 55 // 9]
+    shown = sateen("compile", "conv.onnx", "-o", "conv.sateen").out
+    assert "\n225 KB of the parameters are for faster methods; --numerics strict does without\n" in shown
 
 
 def test_denormals_are_flushed_where_that_is_asked_for(sateen, tmp_path):

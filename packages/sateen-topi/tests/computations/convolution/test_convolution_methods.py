@@ -10,6 +10,7 @@ from sateen.topi.computations.convolution.methods import cpu_candidates as candi
 from sateen.topi.computations.windows import Window
 
 AVX512 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
+WASM = Machine.of("wasm32")
 AVX2 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3"), l3_bytes=16 << 20)
 
 
@@ -66,3 +67,23 @@ def test_fewer_outputs_than_lanes_leave_no_choice():
 def test_tiles_are_smaller_where_the_sum_ends_in_a_loop_of_its_own(channels, most):
     tiles = [c.method for c in candidates(problem(channels, 48, 84), AVX512) if isinstance(c.method, Direct)]
     assert max(tile.columns * tile.vectors for tile in tiles) == most
+
+
+def test_where_each_byte_counts_a_larger_weight_must_save_more():
+    deep, flat = problem(512, 512, 7), problem(64, 64, 56)
+    free = replace(WASM, enlargement_cycles=0.0)
+    chosen = {
+        (name, given): min(candidates(given, machine), key=lambda c: c.cycles).method
+        for name, machine in (("free", free), ("priced", WASM))
+        for given in (deep, flat)
+    }
+    assert chosen["free", deep] != chosen["priced", deep]
+    assert isinstance(chosen["free", deep], Winograd)
+    assert chosen["free", flat] == chosen["priced", flat]
+    assert isinstance(chosen["free", flat], Winograd)
+
+
+@pytest.mark.parametrize("target", ["cortex-m7", "llvm -mtriple=riscv64-none-elf -mattr=+v,+zvl256b"])
+def test_no_weight_is_larger_in_flash(target):
+    methods = [c.method for c in candidates(problem(64, 64, 56), Machine.of(target)) if c.cycles < float("inf")]
+    assert not any(isinstance(method, Winograd) for method in methods)

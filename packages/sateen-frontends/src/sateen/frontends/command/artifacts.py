@@ -15,6 +15,7 @@ from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph
 from sateen.graph_ir.compile import build, lowered, network_target
 from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.passes import Observer
 from sateen.runtime import Artifact, Model, SateenError, Session, SessionModel, read_artifact
 from sateen.runtime import load as load_artifact
 from sateen.tensor_ir.codegen import CompilerPool
@@ -30,9 +31,10 @@ def compile_model(
     *,
     timed: bool = False,
     static: bool = False,
+    observer: Observer | None = None,
 ) -> Artifact:
     """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are
-    timed, with `static` its code is a static archive."""
+    timed, with `static` its code is a static archive. `observer` gets a record of each pass."""
     check_target(compilation)
     records = records_of(compilation)
     cache = object_cache(compilation)
@@ -49,6 +51,7 @@ def compile_model(
                 records=records,
                 timed=timed,
                 static=static,
+                observer=observer,
                 workers=workers,
                 cache=cache,
             )

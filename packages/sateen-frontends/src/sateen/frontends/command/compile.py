@@ -15,6 +15,7 @@ from sateen.frontends.command.compilation import Compilation, compilation_option
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.memory_limits import MemoryLimits, flash_text, memory_options, memory_text
 from sateen.frontends.command.output import say, show_json
+from sateen.frontends.command.parameter_growth import ParameterGrowth
 from sateen.frontends.command.reading import sources_of
 from sateen.runtime import CodeForm, Target
 from sateen.runtime.display import size
@@ -43,7 +44,8 @@ def compile_(
     """Compile MODEL into the artifact OUT.sateen, which `sateen run` and sateen-runtime run."""
     keep_sources("-o", [output], sources_of(model, compilation))
     start = perf_counter()
-    artifact = compile_model(model, compilation, timed=timed)
+    growth = ParameterGrowth()
+    artifact = compile_model(model, compilation, timed=timed, observer=growth)
     limits.check(artifact)
     with writing(output):
         artifact.save(output)
@@ -55,6 +57,7 @@ def compile_(
                 "bytes": output.stat().st_size,
                 "library_bytes": len(artifact.library),
                 "parameter_bytes": len(artifact.parameters),
+                "parameter_growth_bytes": growth.bytes,
                 "workspace_bytes": artifact.workspace_bytes,
                 "target": artifact.target,
                 "seconds": round(seconds, 3),
@@ -66,6 +69,8 @@ def compile_(
         f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
         f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
     )
+    if growth.bytes:
+        say(f"{size(growth.bytes)} of the parameters are for faster methods; --numerics strict does without")
     if artifact.form is CodeForm.ARCHIVE:
         footprint = artifact.footprint
         say(f"flash {size(footprint.flash)}: {flash_text(footprint)}")

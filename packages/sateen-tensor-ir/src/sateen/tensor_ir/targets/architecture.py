@@ -89,6 +89,9 @@ class Architecture:
     that."""
     attributes: str = ""
     """The attributes that LLVM reads at each function."""
+    enlargement_cycles: float = 0.0
+    """Cycles of a run that each byte must save by which a method enlarges a parameter: what it costs to bring and keep
+    it, spread over runs."""
     register_tile_bytes: int = 384
     """The least bytes of a buffer in registers that needs so many registers that none are left for constants of other
     code."""

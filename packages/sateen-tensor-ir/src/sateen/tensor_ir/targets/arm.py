@@ -138,6 +138,7 @@ ARM = Architecture(
     tuning=("-slowfpvmlx", "-expand-fp-mlx", "+use-misched"),
     half_feature="vfp4",
     rounding_feature="fp-armv8",
+    enlargement_cycles=1.0,  # machines with at most 1 GB of memory, where parameters of four times the size matter
     register_tile_bytes=96,  # six registers, as many for terms, and one for the row that they multiply
     linking=_LINKING,
     host=HostServices(page="0x10000", futex="240L", pause="__builtin_arm_yield()"),

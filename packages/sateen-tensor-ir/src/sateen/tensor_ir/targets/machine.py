@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 
 from sateen.runtime.device import DeviceKind
@@ -34,6 +34,8 @@ class Machine:
     cores: int
     multiplies_by_element: bool = False
     """As of the architecture (`Architecture`)."""
+    enlargement_cycles: float = 0.0
+    """As of the architecture; infinite without a system, where flash holds what the model has, and no more."""
 
     @staticmethod
     def of(target: Target | str = "llvm") -> Machine:
@@ -56,7 +58,7 @@ class Machine:
         l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
         return Machine(
             vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
-            architecture.multiplies_by_element,
+            architecture.multiplies_by_element, inf if system is System.NONE else architecture.enlargement_cycles,
         )  # fmt: skip
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from sateen.tensor_ir import Machine
@@ -87,7 +88,8 @@ def _cycles(problem: ConvolutionShapes, f: Transform, method: Winograd, machine:
     if blocks > 1:
         work = blocks * max(work, weights / bytes_per_cycle(weights, machine))
     parts, shared = (groups, inputs) if whole else (blocks, 0)
-    return mean_cycles(work, weights, method.vectors, parts, machine, shared)
+    enlargement = machine.enlargement_cycles * (weights - 4 * prod(problem.weight))
+    return mean_cycles(work, weights, method.vectors, parts, machine, shared) + enlargement
 
 
 def winograd_weight_layout(lanes: int, vectors: int) -> Layout:
