@@ -13,7 +13,8 @@ from sateen.runtime import ArtifactError, LinkError
 from sateen.runtime.elf_object import object_of_data, sizes_of, symbols_of, with_names
 from sateen.runtime.static_archive import PARAMETER_DATA, members_of, network_archive, pack_archive
 from sateen.runtime.target import Target
-from sateen.tensor_ir.codegen import STATIC_PARAMETERS_TEXT, compile_for, freestanding_text
+from sateen.tensor_ir.codegen import STATIC_PARAMETERS_TEXT, freestanding_text
+from sateen.tensor_ir.codegen.object_code import compile_for
 from sateen.tensor_ir.link import link_static
 
 LINUX, CORTEX = "llvm -mtriple=x86_64-linux-gnu", "cortex-m4"

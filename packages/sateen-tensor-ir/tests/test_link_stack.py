@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from sateen.runtime import Target
-from sateen.tensor_ir.codegen import compile_for
+from sateen.tensor_ir.codegen.object_code import compile_for
 from sateen.tensor_ir.link import stack_depth
 from sateen.tensor_ir.link.call_graph import depth_from
 from sateen.tensor_ir.link.object_file import STT_FUNC, ObjectFile, Relocation, Section, Symbol

@@ -14,10 +14,11 @@ from sateen.runtime.files import replacing
 from sateen.runtime.library_files import write_library
 from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.companion import companion_codes
 from sateen.tensor_ir.codegen.declarations import c_header
 from sateen.tensor_ir.codegen.externals import Externals
 from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
-from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, companion_text, once
+from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, once
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, generate, parsed
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.host import host_text, pool_symbols
@@ -188,13 +189,12 @@ class CompiledModule:
             metadata.check()
         except ArtifactError as error:
             raise CodegenError(f"{error}; give it another name") from None
-        companion = compile_for(companion_text(self.target.triple, metadata), self.target)
         exports = [
             *code.symbols,
             "sateen_abi_version", "sateen_default_host", "sateen_status_message", "sateen_metadata",
             *pool_symbols(self.target.triple, features_of(self.target)),
         ]  # fmt: skip
-        return link([code.code, companion], self.target.triple, exports, soname)
+        return link([code.code, *companion_codes(self.target, metadata)], self.target.triple, exports, soname)
 
     def export_library(self, path: str | Path) -> None:
         """Write the library to `path`, and its C header beside it (the same name, ending in .h).

@@ -36,8 +36,7 @@ from sateen.tensor_ir.codegen import (
     TARGET_KINDS,
     CompilerPool,
     c_network,
-    companion_text,
-    compile_for,
+    companion_codes,
     compile_functions,
     freestanding_text,
     machine_of,
@@ -195,14 +194,14 @@ def _library(
 ) -> tuple[bytes, int | None]:
     """The shared library of a network's code, or its static archive, which a machine without a system always gets, with
     the depth of its stack where that is known."""
-    companion = companion_text(target.triple, metadata)
     if static or System.of(target.triple) is System.NONE:
-        code = compile_for(companion + STATIC_PARAMETERS_TEXT + freestanding_text(target), target)
-        archive = link_static([*codes, code], target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
-        return archive, stack_depth([*codes, code], target.triple, ENTRY)
-    code = compile_for(companion + PARAMETERS_TEXT, target)
+        more = STATIC_PARAMETERS_TEXT + freestanding_text(target)
+        objects = [*codes, *companion_codes(target, metadata, more)]
+        archive = link_static(objects, target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
+        return archive, stack_depth(objects, target.triple, ENTRY)
+    objects = [*codes, *companion_codes(target, metadata, PARAMETERS_TEXT)]
     exports = (*EXPORTS, *pool_symbols(target.triple, features_of(target)))
-    return link([*codes, code], target.triple, exports, soname), None
+    return link(objects, target.triple, exports, soname), None
 
 
 def _required(graph: object) -> Graph:

@@ -1,12 +1,12 @@
 """Functions of loop IR as code: LLVM's, C and OpenCL C. This is the face for siblings."""
 
+from sateen.tensor_ir.codegen.companion import companion_codes
 from sateen.tensor_ir.codegen.executor_pool import ExecutorPool
 from sateen.tensor_ir.codegen.kinds import TARGET_KINDS, c_network
-from sateen.tensor_ir.codegen.llvm import companion_text
 from sateen.tensor_ir.codegen.llvm.freestanding import freestanding_text
 from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT, STATIC_PARAMETERS_TEXT
 from sateen.tensor_ir.codegen.object_cache import ObjectCache, cache_key
-from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, compile_functions, machine_of
+from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions, machine_of
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.codegen.workers import CompilerPool, Compilers, receive_message, send_message
 
@@ -22,8 +22,7 @@ __all__ = [
     "ObjectCode",
     "c_network",
     "cache_key",
-    "companion_text",
-    "compile_for",
+    "companion_codes",
     "compile_functions",
     "freestanding_text",
     "machine_of",

@@ -79,17 +79,20 @@ def _largest_tile(function: Function) -> int:
     return max(sizes, default=0)
 
 
-def companion_text(triple: str, metadata: Metadata) -> str:
-    """The parts of a library besides its kernels: the pool and host table, its metadata, the text of statuses."""
+def metadata_text(metadata: Metadata) -> str:
+    """The metadata of a library."""
+    return _string("sateen_metadata", metadata.to_json()) + "\n"
+
+
+def companion_text(target: Target) -> str:
+    """The parts of a library besides its kernels and its metadata: the pool and host table, the text of statuses."""
     strings = [_string(f"message.{code.value}", text, "private") for code, text in STATUS_MESSAGES.items()]
     cases = "\n".join(f"    i32 {code.value}, label %case{code.value}" for code in STATUS_MESSAGES)
-    target = Target.parse(metadata.target)
     returns = "\n".join(f"case{code.value}:\n  ret ptr @message.{code.value}" for code in STATUS_MESSAGES)
     return "\n".join(
         [
-            host_text(triple, features_of(target)),
+            host_text(target.triple, features_of(target)),
             long_integers_text(target),
-            _string("sateen_metadata", metadata.to_json()),
             *strings,
             _string("message.unknown", "unknown status", "private"),
             "define ptr @sateen_status_message(i32 %status) nounwind {",
