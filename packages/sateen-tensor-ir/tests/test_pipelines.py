@@ -10,9 +10,11 @@ from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
-from sateen.tensor_ir.lowering.pipelines import LLVM, OPENCL, PASSES, C, Calls
+from sateen.tensor_ir.lowering.pipelines import LLVM, OPENCL, PASSES, C, Calls, Setting
+from sateen.tensor_ir.targets import Machine
 
-CALLS = Calls(DEFAULT_RULES, frozenset())
+MACHINE = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=znver4")
+SETTING = Setting(Calls(DEFAULT_RULES, frozenset()), MACHINE)
 THREADS = """\
 function f(A: float32[64], B: out float32[64])
   thread blockIdx.x b in [0, 8):
@@ -27,7 +29,7 @@ function f(A: float32[64], B: out float32[64])
 def observed(pipeline, function):
     """What the pipeline gives, and the functions before and after each of its passes."""
     seen = []
-    result = pipeline.run(function, CALLS, lambda name, before, after: seen.append((name, before, after)))
+    result = pipeline.run(function, SETTING, lambda name, before, after: seen.append((name, before, after)))
     return result, seen
 
 
@@ -69,12 +71,12 @@ def test_calls_that_an_emitter_spells_are_kept():
     a = te.placeholder((4,), name="A")
     b = te.compute((4,), lambda i: te.exp(a[i]), name="B")
     function = lower(te.create_schedule(b), [a, b], "f")
-    assert "exp(" in str(LLVM.run(function, Calls(DEFAULT_RULES, frozenset({"exp"}))).function)
-    assert "exp(" not in str(LLVM.run(function, CALLS).function)
+    assert "exp(" in str(LLVM.run(function, Setting(Calls(DEFAULT_RULES, frozenset({"exp"})), MACHINE)).function)
+    assert "exp(" not in str(LLVM.run(function, SETTING).function)
 
 
 @pytest.mark.parametrize("pipeline", [C, OPENCL], ids=["c", "opencl"])
 def test_languages_without_words_for_the_mode_refuse_denormals_to_be_flushed(pipeline):
     function = parse_function("function f(A: float32[4], B: out float32[4]) denormals flush\n  B[0] = A[0]")
     with pytest.raises(CodegenError, match="f: expected denormals to be kept, found denormals flush, which targets of"):
-        pipeline.run(function, CALLS)
+        pipeline.run(function, SETTING)

@@ -9,7 +9,8 @@ from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.printer import format_stmt
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
-from sateen.tensor_ir.lowering.pipelines import OPENCL, Calls
+from sateen.tensor_ir.lowering.pipelines import OPENCL, Calls, Setting
+from sateen.tensor_ir.targets import Machine
 
 HEAD = "function f[n](A: float32[64], B: out float32[64], C: out float32[n, 64])\n"
 
@@ -19,7 +20,7 @@ def function(body):
 
 
 def split(function):
-    return OPENCL.run(function, Calls(DEFAULT_RULES, frozenset()))
+    return OPENCL.run(function, Setting(Calls(DEFAULT_RULES, frozenset()), Machine.of("opencl")))
 
 
 def kernels(body):

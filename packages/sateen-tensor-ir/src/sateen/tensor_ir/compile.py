@@ -17,6 +17,7 @@ from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.lowering.keep_loops import keep_loops as keep_all_loops
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.te.tensor import Tensor
 
@@ -30,6 +31,7 @@ def build(
     buffers: Mapping[Tensor, Buffer] | None = None,
     aliased: Sequence[Tensor] = (),
     denormals: str = "keep",
+    keep_loops: bool = False,
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
     target_host: Target | str = "llvm",
@@ -40,15 +42,16 @@ def build(
     `target` is a Target or its text; plain "llvm" is this machine with all features of its processor, "c" and "opencl"
     give a source; `target_host` launches the kernels of a device. `buffers` declares storage other than compact
     row-major for some arguments; those in `aliased` may overlap each other. With `denormals` flush subnormal numbers
-    may count as zeros (docs/semantics.md, 4.10). `rules` expand calls of functions, including the user's own. `cache`
-    keeps object code between processes. `externals` are functions that the code calls in this process, by name: those
-    of `te.call_packed` in Python, and functions of ctypes. Raises ScheduleError, LoweringError, CodegenError,
-    TargetError.
+    may count as zeros (docs/semantics.md, 4.10). With `keep_loops` loops run as the schedule says: none is vectorized
+    or unrolled because it is plain (docs/design/promotion.md). `rules` expand calls of functions, including the user's
+    own. `cache` keeps object code between processes. `externals` are functions that the code calls in this process, by
+    name: those of `te.call_packed` in Python, and functions of ctypes. Raises ScheduleError, LoweringError,
+    CodegenError, TargetError.
     """
     if denormals not in DENORMALS:
         raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
     function = lower(schedule, arguments, name, buffers=buffers, aliased=aliased)
-    functions = [replace(function, denormals=denormals)]
+    functions = [replace(keep_all_loops(function) if keep_loops else function, denormals=denormals)]
     return build_functions(functions, target, rules=rules, cache=cache, target_host=target_host, externals=externals)
 
 

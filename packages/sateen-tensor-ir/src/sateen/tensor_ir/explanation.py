@@ -1,4 +1,4 @@
-"""Explains a schedule in a table: where each stage is computed, its region, bytes and loops."""
+"""Explains a schedule: where each stage is computed, its region, bytes and loops, and what passes made of the code."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.printer import Names, format_expr
 from sateen.tensor_ir.lowering.from_schedule import lower
 from sateen.tensor_ir.lowering.regions import StagePlan, infer_regions
+from sateen.tensor_ir.lowering.remarks import Remark
 from sateen.tensor_ir.schedule import Schedule, Stage
 from sateen.tensor_ir.te.tensor import Tensor
 
@@ -32,10 +33,12 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The stages, producers first, and the counts of code generation. `str` gives a table."""
+    """The stages, producers first, the counts of code generation, and the remarks of passes on loops and buffers that
+    the schedule left to them. `str` gives a table, then a remark per line."""
 
     stages: tuple[StageReport, ...]
     code: CodeReport
+    remarks: tuple[Remark, ...] = ()
 
     def __str__(self) -> str:
         head = ("stage", "computed", "scope", "region", "bytes", "loops")
@@ -50,7 +53,7 @@ class Explanation:
         counts = (
             f"gathers {self.code.gathers}, masked accesses {self.code.masked}, scalarised calls {self.code.scalarised}"
         )
-        return "\n".join([*table, counts])
+        return "\n".join([*table, counts, *map(str, self.remarks)])
 
 
 def explain(schedule: Schedule, arguments: Sequence[Tensor], target: Target | str = "llvm") -> Explanation:
@@ -63,7 +66,9 @@ def explain(schedule: Schedule, arguments: Sequence[Tensor], target: Target | st
     plans = infer_regions(schedule, analyzer)
     stages = [_inlined(s) for s in schedule.stages if s.inlined]
     stages += [_report(plan, analyzer) for plan in plans.values()]
-    return Explanation(tuple(stages), generate([function], Target.of(target)).report)
+    remarks: list[Remark] = []
+    code = generate([function], Target.of(target), listener=remarks.append).report
+    return Explanation(tuple(stages), code, tuple(dict.fromkeys(remarks)))
 
 
 def _inlined(stage: Stage) -> StageReport:

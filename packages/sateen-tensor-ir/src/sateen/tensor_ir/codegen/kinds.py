@@ -12,8 +12,9 @@ from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
-from sateen.tensor_ir.lowering.pipelines import OPENCL, C
+from sateen.tensor_ir.lowering.pipelines import OPENCL, C, Setting
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
+from sateen.tensor_ir.targets import Machine
 from sateen.tensor_ir.version import __version__
 
 PRODUCER = f"sateen-tensor-ir {__version__}"
@@ -44,22 +45,22 @@ class TargetKind:
 
 def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
     """C for the architecture of a target; the C compiler decides which of its processors run the library."""
-    calls = C99.calls(rules)
-    programs = [C.run(function, calls) for function in functions]
+    setting = Setting(C99.calls(rules), Machine.of(target))
+    programs = [C.run(function, setting) for function in functions]
     return SourceCode(emit_c(programs, str(replace(target, cpu="", features=())), PRODUCER))
 
 
 def c_network(kernels: Sequence[Function], entry: Function, target: str, producer: str) -> str:
     """C99 of a network: its kernels, and the entry that calls them, which is the only public function."""
-    calls = C99.calls(DEFAULT_RULES)
-    called = [C.run(function, calls) for function in kernels]
-    return emit_c([C.run(entry, calls)], target, producer, called)
+    setting = Setting(C99.calls(DEFAULT_RULES), Machine.of(target))
+    called = [C.run(function, setting) for function in kernels]
+    return emit_c([C.run(entry, setting)], target, producer, called)
 
 
-def _opencl(functions: Sequence[Function], _target: Target, rules: IntrinsicRules) -> SourceCode:
+def _opencl(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
     if len(functions) != 1:
         raise CodegenError(f"expected one function for OpenCL C, found {', '.join(f.name for f in functions)}")
-    program = OPENCL.run(functions[0], OPENCL_C.calls(rules))
+    program = OPENCL.run(functions[0], Setting(OPENCL_C.calls(rules), Machine.of(target)))
     return SourceCode(emit_opencl(program), program)
 
 

@@ -23,8 +23,9 @@ from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lowering.index_width import shorten_host_indices
-from sateen.tensor_ir.lowering.pipelines import LLVM, Calls
-from sateen.tensor_ir.targets import architecture_of, assumed_features, features_of
+from sateen.tensor_ir.lowering.pipelines import LLVM, Calls, Setting
+from sateen.tensor_ir.lowering.remarks import Listener, unheard
+from sateen.tensor_ir.targets import Machine, architecture_of, assumed_features, features_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,15 @@ class ObjectCode:
 
 
 def generate(
-    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
+    functions: Sequence[Function],
+    target: Target,
+    rules: IntrinsicRules = DEFAULT_RULES,
+    *,
+    internal: bool = False,
+    listener: Listener = unheard,
 ) -> ModuleText:
-    """LLVM text of the functions. Raises CodegenError for anything that the target can't express."""
+    """LLVM text of the functions; `listener` gets the remarks of passes. Raises CodegenError for anything that the
+    target can't express."""
     if target.kind != "llvm":
         raise TargetError(f"expected a target of kind llvm, which LLVM makes code for, found {target.kind!r}")
     names = [f.name for f in functions]
@@ -49,7 +56,8 @@ def generate(
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     calls = Calls(rules, rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target)))
     bits = 8 * architecture_of(target).abi.pointer_bytes
-    programs = [shorten_host_indices(LLVM.run(function, calls), bits) for function in functions]
+    setting = Setting(calls, Machine.of(target), listener)
+    programs = [shorten_host_indices(LLVM.run(function, setting), bits) for function in functions]
     return emit_module(programs, target.triple, internal=internal, features=features_of(target))
 
 

@@ -60,7 +60,7 @@ class For(Stmt):
     """`body` for `var` in [start, start + extent). `thread` names the hardware axis of a THREAD loop.
 
     `pragmas` are (key, value) pairs for passes and code generators: `partition` requests to cut the loop where
-    conditions in it change.
+    conditions in it change, `keep` to leave it as it is.
     """
 
     var: Var

@@ -81,7 +81,7 @@ class _Cutter(StatementRewriter):
         order = [(e, _operands(e)) for root in roots for e in _measured(root, heights)]
         if all(heights[id(root)] <= DEEPEST for root in roots):
             return {}
-        always = _always_evaluated(roots)
+        always = always_evaluated(roots)
         values: dict[int, Expr] = {}
         unsafe: set[int] = set()
         for e, operands in order:
@@ -134,7 +134,7 @@ def _measured(root: Expr, heights: dict[int, int]) -> list[Expr]:
     return nodes
 
 
-def _always_evaluated(roots: Sequence[Expr]) -> set[int]:
+def always_evaluated(roots: Sequence[Expr]) -> set[int]:
     """The ids of nodes that are evaluated with the roots for any choices."""
     pending = list(roots)
     found: set[int] = set()

@@ -17,12 +17,16 @@ from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
 from sateen.tensor_ir.lowering.index_width import shorten_fixed_indices, shorten_indices
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
+from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
+from sateen.tensor_ir.lowering.remarks import Listener, unheard
 from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, split_host_device
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, split_tasks
 from sateen.tensor_ir.lowering.tighten_loops import tighten_loops
+from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
+from sateen.tensor_ir.targets import Machine
 
 Pass = Callable[[Stmt, Analyzer], Stmt]
 
@@ -46,7 +50,16 @@ class Calls:
     kept: frozenset[str]
 
 
-FunctionPass = Callable[[Function, Calls], Function]
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a pass may ask about: the treatment of calls, the machine, and who listens to remarks."""
+
+    calls: Calls
+    machine: Machine
+    listener: Listener = unheard
+
+
+FunctionPass = Callable[[Function, Setting], Function]
 Observer = Callable[[str, Function, Function], None]
 """Gets the name of a pass, the function before it and the function after it."""
 Program = TypeVar("Program", HostProgram, DeviceProgram)
@@ -59,10 +72,10 @@ class Pipeline(Generic[Program]):
     passes: tuple[tuple[str, FunctionPass], ...]
     split: Callable[[Function], Program]
 
-    def run(self, function: Function, calls: Calls, observe: Observer | None = None) -> Program:
+    def run(self, function: Function, setting: Setting, observe: Observer | None = None) -> Program:
         """The emitter's input for a function. Raises CodegenError and LoweringError as the passes do."""
         for name, transform in self.passes:
-            before, function = function, transform(function, calls)
+            before, function = function, transform(function, setting)
             if observe is not None:
                 observe(name, before, function)
         return self.split(function)
@@ -74,12 +87,14 @@ C_INDEX_BITS = 32
 """The bits that C's fastest type for indices has at least: two registers are one too many on a small processor."""
 
 
-def _expand(function: Function, calls: Calls) -> Function:
-    return replace(function, body=expand_calls(function.body, calls.rules, calls.kept))
+def _expand(function: Function, setting: Setting) -> Function:
+    return replace(function, body=expand_calls(function.body, setting.calls.rules, setting.calls.kept))
 
 
 LLVM = Pipeline(
     (
+        ("vectorize_loops", lambda function, setting: vectorize_loops(function, setting.machine, setting.listener)),
+        ("keep_in_registers", lambda function, setting: keep_in_registers(function, setting.machine, setting.listener)),
         ("expand_calls", _expand),
         ("check_expansion", lambda function, _: check_expansion(function)),
     ),

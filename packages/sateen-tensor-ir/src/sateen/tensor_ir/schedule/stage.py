@@ -46,7 +46,7 @@ class PrefetchRequest:
     distance: int
 
 
-PRAGMAS = ("partition",)
+PRAGMAS = ("keep", "partition")
 
 
 class Stages(Protocol):
@@ -444,7 +444,7 @@ class Stage:
     def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
         """Give passes and code generators a request for a loop.
 
-        `partition`: cut it where conditions inside it change.
+        `partition`: cut it where conditions inside it change. `keep`: don't vectorize or unroll it.
         """
         self._require_leaf(axis, "pragma")
         if key not in PRAGMAS:

@@ -16,13 +16,15 @@ class Vectors:
     """Vector registers: their width in bytes and their number. Processors with the feature have them.
 
     `in_scalars` are those of a processor without vectors: a schedule's vector takes several scalar registers there, and
-    LLVM takes each operation on it apart.
+    LLVM takes each operation on it apart. With `masks` an instruction loads or stores some lanes only; otherwise LLVM
+    tests each lane.
     """
 
     bytes: int
     registers: int
     feature: str = ""
     in_scalars: bool = False
+    masks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

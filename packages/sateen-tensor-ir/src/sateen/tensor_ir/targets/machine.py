@@ -36,6 +36,10 @@ class Machine:
     """As of the architecture (`Architecture`)."""
     enlargement_cycles: float = 0.0
     """As of the architecture; infinite without a system, where flash holds what the model has, and no more."""
+    masks: bool = False
+    """As of its vector registers (`Vectors`)."""
+    vectors_in_scalars: bool = False
+    """As of its vector registers (`Vectors.in_scalars`)."""
 
     @staticmethod
     def of(target: Target | str = "llvm") -> Machine:
@@ -59,6 +63,7 @@ class Machine:
         return Machine(
             vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
             architecture.multiplies_by_element, inf if system is System.NONE else architecture.enlargement_cycles,
+            vectors.masks, vectors.in_scalars,
         )  # fmt: skip
 
     @property

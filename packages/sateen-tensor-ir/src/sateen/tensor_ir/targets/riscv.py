@@ -56,6 +56,7 @@ _CPUS = (
     CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), SPACEMIT_X60),
 )
 
+_VECTORS = ((64, "zvl512b"), (32, "zvl256b"), (16, "v"))
 _SCALARS = Vectors(16, 7, in_scalars=True)
 """28 of the 32 registers of floats, as of vectors."""
 
@@ -134,7 +135,7 @@ RISCV64 = Architecture(
     abi=POINTERS_OF_64_BITS,
     # Of 32: the others hold what moves, since LLVM loads terms ahead of their use. That takes scalars, too, of which
     # there are as many: one for each position of a tile.
-    vectors=(Vectors(64, 26, "zvl512b"), Vectors(32, 26, "zvl256b"), Vectors(16, 26, "v"), _SCALARS),
+    vectors=(*(Vectors(size, 26, feature, masks=True) for size, feature in _VECTORS), _SCALARS),
     levels=(CPU("generic", frozenset({"v"}), _TYPICAL, VECTOR), CPU("generic", frozenset(), _TYPICAL, SCALAR)),
     cpus={cpu.name: cpu for cpu in _CPUS},
     assumed=_GC,

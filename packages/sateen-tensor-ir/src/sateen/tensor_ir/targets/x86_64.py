@@ -125,7 +125,7 @@ X86_64 = Architecture(
     triple="x86_64-linux-gnu",
     abi=POINTERS_OF_64_BITS,
     # Without FMA two of the 16 hold products until they are added.
-    vectors=(Vectors(64, 32, "avx512f"), Vectors(32, 16, "avx2"), Vectors(16, 14)),
+    vectors=(Vectors(64, 32, "avx512f", masks=True), Vectors(32, 16, "avx2", masks=True), Vectors(16, 14)),
     levels=(
         CPU("x86-64-v4", _V4, _TYPICAL, ZEN_4),
         CPU("x86-64-v3", _V3, _TYPICAL, ZEN_4),
