@@ -37,8 +37,9 @@ export class Blocks {
 
   /** A host like that of a library, but with this memory; its address. */
   async hostOf(exports, memory) {
-    const functions = { a: (_, bytes, alignment) => this.#take(Number(bytes), alignment), f: (_, place) => this.#give(place) };
-    const { instance } = await WebAssembly.instantiate(FUNCTIONS, { h: functions });
+    const alloc = (_, bytes, alignment) => this.#take(Number(bytes), alignment);
+    const free = (_, place) => this.#give(place);
+    const { instance } = await WebAssembly.instantiate(FUNCTIONS, { h: { a: alloc, f: free } });
     const table = exports.__indirect_function_table;
     const first = table.grow(2);
     table.set(first, instance.exports.a);

@@ -15,7 +15,8 @@ const ALIGNMENT = 64;
 const PROCESSOR = 1; // kDLCPU
 
 /**
- * The memory of a library behind the module's own data: places are taken one after the other, and given back all at once.
+ * The memory of a library behind the module's own data: places are taken one after the other, and given back all at
+ * once.
  *
  * The module may take pages for itself, which come behind those that are there; then places go on behind them.
  */
@@ -74,7 +75,8 @@ function aligned(place) {
 
 /** The memory that a module imports, all zero, of at most `mostPages`. Throws OutOfMemoryError if there is none. */
 export function memoryOf({ pages, isShared, mostPages }) {
-  return withPages(pages, mostPages, () => new WebAssembly.Memory({ initial: pages, maximum: mostPages, shared: isShared }));
+  const limits = { initial: pages, maximum: mostPages, shared: isShared };
+  return withPages(pages, mostPages, () => new WebAssembly.Memory(limits));
 }
 
 function withPages(pages, mostPages, take) {

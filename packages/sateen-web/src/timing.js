@@ -44,7 +44,9 @@ export function timed(call, { number = 1, repeat = 10, minSeconds = 0 } = {}) {
   );
 }
 
-/** Times calls against each other: `repeat` rounds with a sample of each, of at least `minSeconds`; throws as `timed`. */
+/**
+ * Times calls against each other: `repeat` rounds with a sample of each, of at least `minSeconds`. Throws as `timed`.
+ */
 export function timedInTurns(calls, { repeat = 10, minSeconds = 0 } = {}) {
   requireOptions({ number: 1, repeat, minSeconds });
   for (const call of calls) call();

@@ -86,11 +86,8 @@ export class Channel {
     const lengths = await this.stream.read(LENGTHS_BYTES, begun + GRACE_MILLISECONDS);
     const view = new DataView(lengths.buffer);
     const [headerBytes, payloadBytes] = [view.getUint32(0, true), Number(view.getBigUint64(4, true))];
-    for (const [what, found, most] of [["header", headerBytes, MOST_HEADER_BYTES], ["payload", payloadBytes, mostBytes]]) {
-      if (found > most) {
-        throw new SessionProtocolError(`expected a message with a ${what} of at most ${most} bytes, found ${found}`);
-      }
-    }
+    requireAtMost("header", headerBytes, MOST_HEADER_BYTES);
+    requireAtMost("payload", payloadBytes, mostBytes);
     const start = NUMBER_BYTES + LENGTHS_BYTES;
     const frame = memoryFor(start + headerBytes + payloadBytes);
     writeStart(frame, this.#received, headerBytes, payloadBytes);
@@ -115,6 +112,12 @@ function writeStart(frame, number, headerBytes, payloadBytes) {
   view.setBigUint64(0, BigInt(number), true);
   view.setUint32(NUMBER_BYTES, headerBytes, true);
   view.setBigUint64(NUMBER_BYTES + 4, BigInt(payloadBytes), true);
+}
+
+function requireAtMost(what, found, most) {
+  if (found > most) {
+    throw new SessionProtocolError(`expected a message with a ${what} of at most ${most} bytes, found ${found}`);
+  }
 }
 
 function memoryFor(bytes) {

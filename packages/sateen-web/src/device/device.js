@@ -27,12 +27,12 @@ const LIMITS = {
 };
 
 /**
- * Makes this page a device: it waits at the proxy of a WebSocket's `url` under a name, until it is closed, and comes back
- * whenever it was cut off.
+ * Makes this page a device: it waits at the proxy of a WebSocket's `url` under a name, until it is closed, and comes
+ * back whenever it was cut off.
  *
  * `key` is a text as `sateen rpc key` writes it, which clients need; `proxyKey` that of the proxy, if it is another.
- * `limits` are what a session may take. `onChange` gets the device whenever its state changes. Rejects with ArgumentError
- * for what is no address of a WebSocket, no name or no key, and limits that are not positive.
+ * `limits` are what a session may take. `onChange` gets the device whenever its state changes. Rejects with
+ * ArgumentError for what is no address of a WebSocket, no name or no key, and limits that are not positive.
  */
 export async function serve(url, { name, key, proxyKey = key, limits = {}, onChange = () => {} }) {
   for (const [limit, value] of Object.entries(limits)) {

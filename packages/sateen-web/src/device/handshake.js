@@ -34,7 +34,7 @@ export function greet(stream, key) {
   });
 }
 
-/** The side that is dialled: a channel to who knows `key`. Throws as `greet`; who does not know the key is no client. */
+/** The side that is dialled: a channel to who knows `key`. Throws as `greet`. */
 export function accept(stream, key) {
   return within(async (deadline) => {
     const start = await stream.read(START_BYTES, deadline);
@@ -42,7 +42,7 @@ export function accept(stream, key) {
     try {
       requireVersion(start);
     } catch (error) {
-      if (error instanceof SessionVersionError) await stream.write(ours, deadline); // by which the client learns it, too
+      if (error instanceof SessionVersionError) await stream.write(ours, deadline); // so the client learns it, too
       throw error;
     }
     const id = await stream.read(ID_BYTES, deadline);

@@ -19,7 +19,9 @@ export class Key {
   /** The key in a text, as `sateen rpc key` writes it to a file. Throws ArgumentError for any other text. */
   static async of(text) {
     const digits = TEXT.exec(String(text).trim())?.[1];
-    if (digits === undefined) throw new ArgumentError("expected a key, as `sateen rpc key` writes it, found other text");
+    if (digits === undefined) {
+      throw new ArgumentError("expected a key, as `sateen rpc key` writes it, found other text");
+    }
     const secret = Uint8Array.from(digits.match(/../g), (pair) => parseInt(pair, 16));
     const id = await codeOf(secret, utf8("sateen-rpc key id"));
     return new Key(secret, id.slice(0, ID_BYTES));

@@ -77,7 +77,7 @@ export class ServedSession {
     this.#worker = worker;
     if (this.#isOver) worker.terminate();
     onMessage(worker, (message) => this.#said(message));
-    onError(worker, (words) => this.#said({ header: { error: SessionCrashedError.name, message: words }, payload: [] }));
+    onError(worker, (words) => this.#said(failure(new SessionCrashedError(words))));
     await this.#asked({ memoryBytes: this.#limits.memoryBytes });
   }
 
@@ -91,7 +91,7 @@ export class ServedSession {
       await this.#store.keep(header.digest, payload);
     } catch (error) {
       if (!(error instanceof SateenError)) throw error;
-      return { header: { error: error.name, message: error.message }, payload: [] };
+      return failure(error);
     }
     return this.#asked({ header, payload: NO_BYTES });
   }
@@ -108,6 +108,11 @@ export class ServedSession {
       this.#worker.postMessage(message);
     });
   }
+}
+
+/** The answer that tells an error. */
+function failure({ name, message }) {
+  return { header: { error: name, message }, payload: [] };
 }
 
 async function newWorker() {

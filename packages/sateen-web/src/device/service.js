@@ -1,8 +1,8 @@
 /**
  * What a session does: it answers the requests of one client about libraries, networks, arrays and files.
  *
- * Requests and answers are those of `SessionService` of sateen-runtime. Their fields are checked, since a mistake in them
- * must end in an error and not in another answer; the code that they bring is run.
+ * Requests and answers are those of `SessionService` of sateen-runtime. Their fields are checked, since a mistake in
+ * them must end in an error and not in another answer; the code that they bring is run.
  */
 
 import { engineTarget } from "../engine.js";
@@ -266,7 +266,8 @@ export class Service {
       ...Array.from(this.#files.values(), ({ length }) => length),
       ...Array.from([...this.#libraries.values(), ...this.#models.values()], ({ memoryBytes }) => memoryBytes),
     ];
-    if (held.reduce((sum, more) => sum + more, bytes) > this.#memoryBytes) throw new SessionOutOfMemoryError(NO_MEMORY);
+    const needed = held.reduce((sum, more) => sum + more, bytes);
+    if (needed > this.#memoryBytes) throw new SessionOutOfMemoryError(NO_MEMORY);
   }
 }
 
