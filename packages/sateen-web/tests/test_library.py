@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sateen.runtime import Target
 from sateen.tensor_ir import build, te
 
 ROOT = Path(__file__).parents[1]
@@ -50,3 +51,19 @@ def test_code_gets_memory_again_and_again_up_to_a_limit(
     assert excess.startswith("OutOfMemoryError: expected ")
     assert excess.endswith(" MiB of memory for a network: it has at most 16 MiB")
     assert rest == "OutOfMemoryError: doubled: no memory left for its workspace"
+
+
+TARGETS = """
+import { engineTarget } from ENGINE;
+const found = [engineTarget(true), engineTarget(false)];
+WebAssembly.validate = () => false;
+answer([...found, engineTarget(false)]);
+"""
+
+
+def test_an_engine_says_what_to_compile_for_it(node: Callable[..., object]) -> None:
+    assert node(TARGETS.replace("ENGINE", json.dumps((ROOT / "src" / "engine.js").as_uri()))) == [
+        str(Target.of("wasm32-threads")),
+        str(Target.of("wasm32")),
+        "llvm -mtriple=wasm32-unknown-unknown",
+    ]

@@ -16,6 +16,7 @@ const LONGEST_PAUSE = 30;
 const LONGEST_BEAT = 60;
 const MISSED_BEATS = 4;
 const MOST_CALLS = 64;
+const LONGEST_WORDS = 300;
 
 /** What a device allows a session, unless it is told otherwise; seconds and bytes. */
 const LIMITS = {
@@ -188,7 +189,7 @@ async function asked(channel, request) {
   await channel.send(request);
   const message = await channel.receive(performance.now() + 1000 * CONNECT_SECONDS);
   if (message === null) throw new SessionLostError("the proxy closed the connection");
-  const { error, message: words } = message.header;
-  if (error !== undefined) throw new SessionRefusedError(`the proxy refused: ${words}`);
-  return message.header;
+  if (!Object.hasOwn(message.header, "error")) return message.header;
+  requireFields(message.header, { error: TEXT, message: TEXT }, "an answer");
+  throw new SessionRefusedError(`the proxy refused: ${message.header.message.slice(0, LONGEST_WORDS)}`);
 }

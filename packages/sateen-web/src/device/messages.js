@@ -8,6 +8,7 @@ import { SessionProtocolError } from "./errors.js";
 import { utf8 } from "./key.js";
 
 const MOST_DEPTH = 8;
+const LONGEST_FOUND = 200;
 
 /** The kinds of fields, for `requireFields`. */
 export const TEXT = { name: "a text", has: (value) => typeof value === "string" };
@@ -18,7 +19,9 @@ export const LIST = { name: "a list", has: (value) => Array.isArray(value) };
 /** Throws SessionProtocolError unless a header has exactly the fields of a schema, each of its kind. */
 export function requireFields(header, schema, what) {
   const [expected, found] = [schema, header].map((fields) => Object.keys(fields).sort().join(", "));
-  if (expected !== found) throw new SessionProtocolError(`${what}: expected the fields ${expected}; found ${found}`);
+  if (expected !== found) {
+    throw new SessionProtocolError(`${what}: expected the fields ${expected}; found ${found.slice(0, LONGEST_FOUND)}`);
+  }
   for (const [name, kind] of Object.entries(schema)) {
     if (!kind.has(header[name])) throw new SessionProtocolError(`${what}: expected ${kind.name} as ${name}`);
   }
@@ -139,11 +142,11 @@ class Reader {
       case 0xc3:
         return first === 0xc3;
       case 0xc4:
-        return this.#taken(this.#number(1, "getUint8"));
+        return this.#bytes(this.#number(1, "getUint8"));
       case 0xc5:
-        return this.#taken(this.#number(2, "getUint16"));
+        return this.#bytes(this.#number(2, "getUint16"));
       case 0xc6:
-        return this.#taken(this.#number(4, "getUint32"));
+        return this.#bytes(this.#number(4, "getUint32"));
       case 0xca:
         return this.#number(4, "getFloat32");
       case 0xcb:
@@ -215,6 +218,10 @@ class Reader {
       if (error instanceof SessionProtocolError) throw error;
       throw new SessionProtocolError("expected text in UTF-8, found other bytes");
     }
+  }
+
+  #bytes(length) {
+    return this.#taken(length).slice(); // of their own, since those of the frame may go to a worker
   }
 
   #taken(length) {

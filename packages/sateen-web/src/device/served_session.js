@@ -12,7 +12,6 @@ import { MOST_UNREAD_BYTES } from "./stream.js";
 
 const NODE_THREADS = "node:worker_threads";
 const LOADS = ["load", "load_model"];
-const NO_BYTES = new Uint8Array(0);
 
 /** A session that a client holds, from its claim to its end. A request takes at most `seconds`. */
 export class ServedSession {
@@ -93,7 +92,7 @@ export class ServedSession {
       if (!(error instanceof SateenError)) throw error;
       return failure(error);
     }
-    return this.#asked({ header, payload: NO_BYTES });
+    return this.#asked({ header, payload: new Uint8Array(0) });
   }
 
   /** What the worker says to a message. Throws SessionTimeoutError if that takes too long. */
@@ -105,7 +104,7 @@ export class ServedSession {
         clearTimeout(timer);
         resolve(answer);
       };
-      this.#worker.postMessage(message);
+      this.#worker.postMessage(message, message.payload === undefined ? [] : [message.payload.buffer]);
     });
   }
 }

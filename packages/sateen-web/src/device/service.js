@@ -74,7 +74,7 @@ export class Service {
    */
   async answer({ op, ...fields }, payload, content) {
     const requests = { ...this.#requests, ...this.#deliveries };
-    if (!Object.hasOwn(requests, op)) {
+    if (typeof op !== "string" || !Object.hasOwn(requests, op)) {
       throw new ArgumentError(`expected a request of ${Object.keys(requests).join(", ")}; found another`);
     }
     const [schema, answer] = requests[op];
