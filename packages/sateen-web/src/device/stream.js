@@ -40,7 +40,8 @@ export class Stream {
       const fail = () => {
         clearTimeout(timer);
         stream.close();
-        reject(new SessionLostError(`${url}: expected a proxy of sateen-rpc that takes WebSockets, found none`));
+        const from = globalThis.location === undefined ? "" : ` from ${location.origin}`; // which a proxy may refuse
+        reject(new SessionLostError(`${url}: expected a proxy of sateen-rpc that takes WebSockets${from}, found none`));
       };
       const timer = setTimeout(fail, 1000 * seconds);
       socket.onerror = fail;
