@@ -106,7 +106,8 @@ def test_systems_without_shared_libraries_of_ours_are_refused(triple: str) -> No
     with pytest.raises(LinkError) as caught:
         link(b"", triple, ["f"])
     assert str(caught.value) == (
-        f"expected a triple of Linux, Android, Windows, macOS or WebAssembly to link a library for, found {triple!r}"
+        "expected a triple of Linux, Android, Windows, macOS, iOS or WebAssembly to link a library for, "
+        f"found {triple!r}"
     )
 
 

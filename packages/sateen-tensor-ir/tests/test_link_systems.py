@@ -1,4 +1,4 @@
-"""Libraries for macOS, Windows and Android: their structure, since nothing here runs them."""
+"""Libraries for macOS, iOS, Windows and Android: their structure, since nothing here runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from sateen.tensor_ir.link import external
 from sateen.tensor_ir.link.stack_check import stack_check
 
 WINDOWS = {0x8664: "llvm -mtriple=x86_64-pc-windows-msvc", 0xAA64: "llvm -mtriple=aarch64-pc-windows-msvc"}
-MACOS = {0x01000007: "llvm -mtriple=x86_64-apple-macosx", 0x0100000C: "apple-m1"}
+X86_64, ARM64 = 0x01000007, 0x0100000C
+APPLE = {
+    "llvm -mtriple=x86_64-apple-macosx": (X86_64, 1, 11, False),
+    "apple-m1": (ARM64, 1, 11, True),
+    "ios-arm64": (ARM64, 2, 14, False),
+    "ios-simulator-arm64": (ARM64, 7, 14, True),
+}
+"""The processor, the platform and its least version that a library tells (mach/machine.h, mach-o/loader.h), and whether
+it is signed: Apple's own processors load nothing else, and for iOS only Xcode can sign."""
 ANDROID = {62: "android-x86-64", 183: "android-arm64"}
 EXPORTS = {"f", "sateen_abi_version", "sateen_default_host", "sateen_metadata", "sateen_status_message"}
 
@@ -40,14 +48,15 @@ def need(*tools: str) -> None:
         pytest.skip(f"none of {', '.join(tools)} is installed")
 
 
-# macOS.
+# macOS and iOS.
 
 
-@pytest.mark.parametrize("cpu", MACOS)
-def test_a_library_for_macos_is_a_signed_image_that_needs_no_other(cpu: int) -> None:
+@pytest.mark.parametrize("target", APPLE)
+def test_a_library_for_apple_s_systems_is_an_image_that_needs_no_other(target: str) -> None:
     """The layout is that of Apple's header mach-o/loader.h."""
     need("ld64.lld", "lld")
-    image = library(MACOS[cpu])
+    cpu, system, version, is_signed = APPLE[target]
+    image = library(target)
     magic, found, _, kind, count, size, _, _ = struct.unpack_from("<8I", image)
     assert (magic, found, kind) == (0xFEEDFACF, cpu, 6)  # of 64 bits, MH_DYLIB
     commands: dict[int, bytes] = {}
@@ -60,10 +69,8 @@ def test_a_library_for_macos_is_a_signed_image_that_needs_no_other(cpu: int) -> 
     assert commands[0xD][24:].rstrip(b"\0") == b"libf.so"  # LC_ID_DYLIB
     assert 0xC not in commands  # LC_LOAD_DYLIB
     platform, least = struct.unpack_from("<2I", commands[0x32], 8)  # LC_BUILD_VERSION
-    assert (platform, least) == (1, 11 << 16)
-    assert (0x1D in commands) == (
-        cpu == 0x0100000C
-    )  # LC_CODE_SIGNATURE, without which Apple's own processors load nothing
+    assert (platform, least) == (system, version << 16)
+    assert (0x1D in commands) == is_signed  # LC_CODE_SIGNATURE
     symbols, number, strings, _ = struct.unpack_from("<4I", commands[2], 8)  # LC_SYMTAB
     exported = set()
     for i in range(number):
@@ -170,7 +177,7 @@ def test_a_library_for_android_needs_no_linker_and_no_library(machine: int, monk
 # All of them.
 
 
-@pytest.mark.parametrize("target", [MACOS[0x0100000C], WINDOWS[0x8664], ANDROID[183]])
+@pytest.mark.parametrize("target", ["apple-m1", "ios-arm64", WINDOWS[0x8664], ANDROID[183]])
 def test_their_networks_run_on_the_thread_of_their_caller(target: str) -> None:
     assert Machine.of(target).cores == 1
 

@@ -171,6 +171,8 @@ def test_a_library_for_a_processor_tells_its_features():
         ("aarch64-linux-android", System.ANDROID),
         ("x86_64-pc-windows-msvc", System.WINDOWS),
         ("arm64-apple-macos11", System.MACOS),
+        ("arm64-apple-ios", System.IOS),
+        ("arm64-apple-ios15.0-simulator", System.IOS),
         ("wasm32-unknown-unknown", System.WEBASSEMBLY),
         ("thumbv7em-none-eabi", System.NONE),
     ],

@@ -55,7 +55,10 @@ def _with_parameters(
 ) -> bytes:
     records = _CLASSES.get(library[:7])
     if records is None or len(library) < records.file_header.size:
-        raise ArtifactError("expected an ELF library to export, found another kind")
+        raise ArtifactError(
+            "expected an ELF library to export, found another kind; for macOS, iOS and Windows a network is C text "
+            "(target c, --as c)"
+        )
     *head, segments_at, sections_at, flags, size, segment_size, segment_count, section_size, section_count, names_at = (
         records.file_header.unpack_from(library)
     )

@@ -57,6 +57,10 @@ TARGET_NAMES: Mapping[str, TargetName] = {
         TargetName("apple-m2", f"{_MACOS} -mcpu=apple-m2", "macOS on Apple M2"),
         TargetName("apple-m3", f"{_MACOS} -mcpu=apple-m3", "macOS on Apple M3"),
         TargetName("apple-m4", f"{_MACOS} -mcpu=apple-m4", "macOS on Apple M4"),
+        TargetName("ios-arm64", "llvm -mtriple=arm64-apple-ios", "iOS and iPadOS 14 or later"),
+        TargetName(
+            "ios-simulator-arm64", "llvm -mtriple=arm64-apple-ios-simulator", "their simulator on Apple M1 or later"
+        ),
         TargetName("android-arm64", "llvm -mtriple=aarch64-linux-android", "Android, ABI arm64-v8a"),
         TargetName("android-x86-64", "llvm -mtriple=x86_64-linux-android -mcpu=x86-64-v2", "Android, ABI x86_64"),
         TargetName("armv7", "llvm -mtriple=armv7-linux-gnueabihf -mattr=+neon", "ARMv7 Linux with NEON"),

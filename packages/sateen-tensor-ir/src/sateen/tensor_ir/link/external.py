@@ -21,6 +21,13 @@ from sateen.tensor_ir.targets import System
 
 _FLAVORS = {"ld.lld": "gnu", "ld64.lld": "darwin", "lld-link": "link", "wasm-ld": "wasm"}
 """How the program `lld`, which is all of them, is asked to be one; Debian has no other name for that of macOS."""
+_APPLE_PLATFORMS = {
+    (System.MACOS, False): ("macos", "11.0"),
+    (System.IOS, False): ("ios", "14.0"),
+    (System.IOS, True): ("ios-simulator", "14.0"),
+}
+"""The linker's name of a system, by whether it is simulated, and the least version that code is for: the first on
+Apple's own processors."""
 _TIMEOUT = 120  # seconds; a link takes well under one
 
 
@@ -46,13 +53,13 @@ def link_with_lld(
                 _link_wasm(work, triple, exports, imports)
             case System.WINDOWS:
                 _link_pe(work, triple, exports)
-            case System.MACOS:
+            case System.IOS | System.MACOS:
                 _link_macho(work, triple, exports, soname, imports)
             case System.LINUX | System.ANDROID:
                 _link_elf(work, triple, exports, soname, imports)
             case _:
                 raise LinkError(
-                    "expected a triple of Linux, Android, Windows, macOS or WebAssembly to link a library for, "
+                    "expected a triple of Linux, Android, Windows, macOS, iOS or WebAssembly to link a library for, "
                     f"found {triple!r}"
                 )
         return (work / "output").read_bytes()
@@ -86,7 +93,10 @@ def _link_wasm(work: Path, triple: str, exports: Sequence[str], imports: Mapping
 
 def _link_macho(work: Path, triple: str, exports: Sequence[str], soname: str, imports: Mapping[str, str]) -> None:
     machine = triple.partition("-")[0].replace("aarch64", "arm64")
-    options = ["-dylib", "-arch", machine, "-platform_version", "macos", "11.0", "11.0", "-install_name", soname]
+    platform, least = _APPLE_PLATFORMS[System.of(triple), triple.endswith("-simulator")]
+    options = ["-dylib", "-arch", machine, "-platform_version", platform, least, least, "-install_name", soname]
+    if platform == "ios-simulator":
+        options.append("-adhoc_codesign")  # as the linker signs by itself for macOS; for devices Xcode signs
     for name in exports:
         options += ["-exported_symbol", f"_{name}"]
     for name in imports:
@@ -130,7 +140,7 @@ def _linker(tool: str, triple: str) -> list[str]:
 def linker_remedy(triple: str) -> str:
     """The command that installs the linker for a triple; '' if there is none for its system."""
     match System.of(triple):
-        case System.MACOS:
+        case System.IOS | System.MACOS:
             return "apt-get install lld, or brew install lld"
         case System.NONE:
             return ""

@@ -11,6 +11,7 @@ class System(Enum):
     ANDROID = ("android",)
     LINUX = ("linux",)
     WINDOWS = ("windows",)
+    IOS = ("-ios",)
     MACOS = ("apple", "darwin", "macos")
     WEBASSEMBLY = ("wasm",)
     NONE = ()
