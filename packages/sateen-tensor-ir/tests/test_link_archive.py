@@ -83,7 +83,7 @@ def test_a_name_that_others_own_keeps_its_name() -> None:
         (
             ["declare void @malloc()\ndefine void @f() {\n call void @malloc()\n ret void\n}"],
             [],
-            "undefined symbol 'malloc' in code0.o: for thumbv7em-none-eabihf only memcpy, memset may be",
+            "undefined symbol 'malloc': for thumbv7em-none-eabihf only memcpy, memset may be",
         ),
     ],
 )

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sateen.graph_ir import build, workloads
-from sateen.runtime import ArtifactError, load
+from sateen.graph_ir import OPS, build, parse_graph, workloads
+from sateen.runtime import ArtifactError, CodegenError, load
 from sateen.runtime.artifact import CodeForm
 
 COMPILER = shutil.which("cc")
@@ -96,3 +96,23 @@ def test_a_footprint_counts_flash_and_memory() -> None:
     assert found.stack is not None
     assert 0 < found.stack < 1 << 10
     assert found.memory == found.workspace + found.arrays + found.stack
+
+
+DOUBLE = """
+graph double
+  input %a: float64[3, 5]
+  %positive = abs(%a)
+  %sum = add(%positive, %a)
+  output %sum
+"""
+
+
+def test_float64_is_refused_with_its_node_where_a_processor_has_none() -> None:
+    with pytest.raises(CodegenError) as caught:
+        build(parse_graph(DOUBLE, OPS), "cortex-m4")
+    assert str(caught.value) == (
+        "expected code that needs only memcpy, memset on thumbv7em-none-eabihf, found arithmetic of float64 that the "
+        "processor leaves to a library (__aeabi_dadd); convert the model to float32"
+    )
+    assert "%sum: float64[3, 5]" in caught.value.report()
+    assert build(parse_graph(DOUBLE, OPS), "cortex-m7").footprint.code

@@ -25,7 +25,7 @@ from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.tune import Records
 from sateen.graph_ir.version import __version__
-from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
+from sateen.runtime import ArgumentError, Artifact, CodegenError, Parameter, Target, TargetError
 from sateen.runtime.signature import ENTRY, Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import ObjectCache
@@ -44,7 +44,7 @@ from sateen.tensor_ir.codegen import (
 )
 from sateen.tensor_ir.host import pool_symbols
 from sateen.tensor_ir.ir import DENORMALS, Function
-from sateen.tensor_ir.link import link, link_static, stack_depth
+from sateen.tensor_ir.link import UndefinedSymbolError, link, link_static, stack_depth
 from sateen.tensor_ir.targets import System, features_of, with_features
 
 STATIC_EXPORTS = (
@@ -163,7 +163,12 @@ def build(
         codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
         told = str(with_features(complete))
         metadata = Metadata(_producer(), told, (signature_of(network.entry),))
-        library, stack_bytes = _library(codes, metadata, complete, _soname(graph.name), static=static)
+        try:
+            library, stack_bytes = _library(codes, metadata, complete, _soname(graph.name), static=static)
+        except UndefinedSymbolError as error:
+            refused = CodegenError(str(error))
+            compiler.note(refused, error.number)
+            raise refused from None
     else:
         stack_bytes = None
         told = str(replace(complete, cpu="", features=()))

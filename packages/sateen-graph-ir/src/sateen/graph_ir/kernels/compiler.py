@@ -53,6 +53,11 @@ class KernelCompiler:
             code = partial(compile_functions, [function], self._target, internal=True)
         self._begun.append(_Begun(node, key, code))
 
+    def note(self, error: Exception, number: int) -> None:
+        """Add the group of the kernel with this number to an error about its code."""
+        if number < len(self._begun):
+            note_group(error, self._begun[number].node)
+
     def finish(self) -> list[bytes]:
         """The code of all kernels. Raises CodegenError with nodes and types for one that can't be compiled."""
         return [self._finished(begun).code for begun in self._begun]

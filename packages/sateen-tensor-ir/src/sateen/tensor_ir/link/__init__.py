@@ -4,7 +4,7 @@ from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 
 from sateen.runtime.processor import architecture_of as _architecture_of
-from sateen.tensor_ir.link.archive import FREESTANDING, link_static
+from sateen.tensor_ir.link.archive import FREESTANDING, UndefinedSymbolError, link_static
 from sateen.tensor_ir.link.call_graph import stack_depth
 from sateen.tensor_ir.link.elf import BIONIC, C_LIBRARY, MUSL, link_shared
 from sateen.tensor_ir.link.external import link_with_lld, linker_remedy
@@ -18,6 +18,7 @@ __all__ = [
     "C_LIBRARY",
     "FREESTANDING",
     "MUSL",
+    "UndefinedSymbolError",
     "link",
     "link_module",
     "link_shared",

@@ -1,5 +1,8 @@
 """Puts relocatable objects into a static archive, which needs no linker of ours."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Collection, Sequence
 
 from sateen.runtime.elf_object import symbols_of
@@ -11,6 +14,21 @@ from sateen.tensor_ir.targets import System
 FREESTANDING = frozenset({"memcpy", "memset"})
 """The functions that code for a machine without a system may call; compilers expect them of every program."""
 
+_OF_FLOAT64 = re.compile(
+    r"__aeabi_c?d[a-z]\w*|__aeabi_\w+2d|__\w+df\w*"
+    r"|sqrt|cbrt|pow|exp2?|expm1|log(2|10|1p)?|a?(sin|cos|tan)h?|atan2|erfc?|f(mod|ma|min|max)|floor|ceil|trunc|rint"
+    r"|nearbyint|round(even)?"
+)
+"""Functions on float64 of a compiler's library (RTABI32, section 4.1.2, and that of GCC) and of math.h."""
+
+
+class UndefinedSymbolError(LinkError):
+    """A symbol that the object with this number leaves undefined, and that nobody gives."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
+
 
 def link_static(
     object_code: Sequence[bytes], triple: str, exports: Sequence[str], given: Collection[str] = frozenset()
@@ -18,7 +36,8 @@ def link_static(
     """The static archive of some ELF objects, which defines `exports`.
 
     It needs `given`, and on Linux the C library, elsewhere `memcpy` and `memset`. LinkError if an object is
-    malformed or for a system without ELF, an export is missing, a symbol is defined twice, or another one is undefined.
+    malformed or for a system without ELF, an export is missing, a symbol is defined twice; UndefinedSymbolError if
+    another one is undefined.
     """
     system = System.of(triple)
     if system not in (System.LINUX, System.ANDROID, System.NONE):
@@ -39,10 +58,10 @@ def link_static(
         if name not in defined:
             raise LinkError(f"export {name!r} is not among the symbols of the objects")
     known = _known(system)
-    for member, own in symbols.items():
+    for number, own in enumerate(symbols.values()):
         for name in own.undefined:
             if name not in defined and name not in known and name not in given:
-                raise LinkError(f"undefined symbol {name!r} in {member}: for {triple} only {_some(known)} may be")
+                raise UndefinedSymbolError(_undefined(name, triple, known), number)
     return archive
 
 
@@ -55,6 +74,15 @@ def _known(system: System) -> Collection[str]:
             return BIONIC
         case _:
             return C_LIBRARY
+
+
+def _undefined(name: str, triple: str, known: Collection[str]) -> str:
+    if _OF_FLOAT64.fullmatch(name):
+        return (
+            f"expected code that needs only {_some(known)} on {triple}, found arithmetic of float64 that the processor "
+            f"leaves to a library ({name}); convert the model to float32"
+        )
+    return f"undefined symbol {name!r}: for {triple} only {_some(known)} may be"
 
 
 def _some(names: Collection[str]) -> str:
