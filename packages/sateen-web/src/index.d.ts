@@ -80,7 +80,7 @@ export class Model {
   readonly memoryBytes: number;
   /** The outputs by name, new tensors. Throws ArgumentError for inputs that don't fit, ExecutionError for a failure. */
   run(inputs: Record<string, Input>): Promise<Record<string, Tensor>>;
-  /** Times samples of runs, after one run that is not counted. */
+  /** Times samples of runs, after some that are not counted, in which the engine compiles the network once more. */
   time(inputs: Record<string, Input>, options?: TimeOptions): Promise<TimeResult>;
   /** End the threads. The model can't run from then on. */
   close(): void;

@@ -72,11 +72,13 @@ export class Model {
   }
 
   /**
-   * Times `repeat` samples of `number` runs each, after one run that is not counted. If a sample would last less than
+   * Times `repeat` samples of `number` runs each, after runs that are not counted: one, and the first time those of a
+   * tenth of a second, in which the engine compiles the network once more. If a sample would last less than
    * `minSeconds`, `number` is raised until it does not.
    */
   async time(inputs, options) {
     this.#give(inputs);
+    this.#library.warm(ENTRY, this.#call);
     return timed(this.#call, options);
   }
 

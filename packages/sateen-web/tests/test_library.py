@@ -16,6 +16,16 @@ MODULES = "".join(
     f"import {{ {name} }} from {json.dumps((ROOT / 'src' / file).as_uri())};"
     for name, file in (("Library", "library.js"), ("ELEMENT_TYPES", "element_types.js"))
 )
+
+
+def doubled(target: str) -> bytes:
+    """`doubled`, twice a matrix of any height, by way of an array that needs memory."""
+    a = te.placeholder((te.var("n"), 16), name="A")
+    more = te.compute((a.shape[0], 16), lambda i, j: a[i, j] + 1, name="M")
+    b = te.compute((a.shape[0], 16), lambda i, j: more[i, j] * 2 - 2, name="B")
+    return build(te.create_schedule(b.op), [a, b], target=target, name="doubled").library()
+
+
 PROGRAM = """
 const library = await Library.of(bytesOf(given[0]), { memoryBytes: 16 << 20 });
 const sums = [];
@@ -41,16 +51,31 @@ answer([sums, sizes.size, excess, rest]);
 def test_code_gets_memory_again_and_again_up_to_a_limit(
     target: str, node: Callable[..., object], tmp_path: Path
 ) -> None:
-    a = te.placeholder((te.var("n"), 16), name="A")
-    more = te.compute((a.shape[0], 16), lambda i, j: a[i, j] + 1, name="M")
-    b = te.compute((a.shape[0], 16), lambda i, j: more[i, j] * 2 - 2, name="B")
-    (tmp_path / "library").write_bytes(build(te.create_schedule(b.op), [a, b], target=target, name="doubled").library())
+    (tmp_path / "library").write_bytes(doubled(target))
     sums, sizes, excess, rest = node(MODULES + PROGRAM, tmp_path / "library")  # type: ignore[misc]
     assert sums == [3.0] * 5
     assert sizes <= 3  # it grows for the first call, and for larger arrays
     assert excess.startswith("OutOfMemoryError: expected ")
     assert excess.endswith(" MiB of memory for a network: it has at most 16 MiB")
     assert rest == "OutOfMemoryError: doubled: no memory left for its workspace"
+
+
+WARM = """
+const library = await Library.of(bytesOf(given[0]));
+let [now, calls] = [0, 0];
+performance.now = () => (now += 10);
+const call = () => calls++;
+library.warm("doubled", call);
+const first = calls;
+library.warm("doubled", call);
+answer([first, calls]);
+"""
+
+
+def test_a_function_is_warm_once(node: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "library").write_bytes(doubled("wasm32"))
+    first, all_ = node(MODULES + WARM, tmp_path / "library")  # type: ignore[misc]
+    assert first == all_ == 10
 
 
 TARGETS = """

@@ -81,9 +81,9 @@ answer([fixed.samples, fixed.number, fixed.median, fixed.minimum, fixed.spread, 
 
 
 def test_times_are_seconds_of_a_run(mlp: Artifact, node: Callable[..., object], tmp_path: Path) -> None:
-    """With a clock that goes on by 10 ms whenever it is read."""
+    """With a clock that goes on by 10 ms whenever it is read, 11 times before it counts."""
     mlp.save(tmp_path / "mlp.sateen")
-    program = TIME.replace("(now += 10)", "(runs++ < 14 ? (now += 10) : (now += 20))")
+    program = TIME.replace("(now += 10)", "(runs++ < 25 ? (now += 10) : (now += 20))")
     samples, number, median, minimum, spread, text, raised = node(program, tmp_path / "mlp.sateen")  # type: ignore[misc]
     assert (samples, number, median, minimum, spread) == ([0.002] * 4, 5, 0.002, 0.002, 0)
     assert text == "2000.000 us (median of 4, minimum 2000.000, spread 0.0%)"

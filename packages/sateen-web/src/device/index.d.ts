@@ -46,7 +46,8 @@ export class Device {
  * Makes this page a device: it waits at the proxy of a WebSocket's `url` under a name, until it is closed, and comes
  * back whenever it was cut off. Pages that are hidden have slow timers: a device should be in a worker.
  *
- * Rejects with ArgumentError for what is no address of a WebSocket, no name or no key, and limits that are not positive.
+ * Rejects with ArgumentError for what is no address of a WebSocket, no name or no key, and limits that are not
+ * positive.
  */
 export function serve(url: string, options: ServeOptions): Promise<Device>;
 

@@ -138,7 +138,11 @@ export class Service {
   #time({ module, function: name, arrays, ...options }, payload) {
     const library = known(module, this.#libraries);
     const tensors = this.#given(arrays, payload);
-    return this.#withCalls((callsOf) => told(timed(callsOf(library).bind(name, tensors), optionsOf(options))));
+    return this.#withCalls((callsOf) => {
+      const call = callsOf(library).bind(name, tensors);
+      library.warm(name, call);
+      return told(timed(call, optionsOf(options)));
+    });
   }
 
   #timeInTurns({ calls, ...options }) {
@@ -158,7 +162,9 @@ export class Service {
     const library = known(module, this.#libraries);
     const bound = given.map((numbers) => callsOf(library).bind(name, numbers.map((n) => known(n, this.#arrays))));
     let turn = 0;
-    return () => bound[turn++ % bound.length]();
+    const next = () => bound[turn++ % bound.length]();
+    library.warm(name, next);
+    return next;
   }
 
   /** What some work gives, which gets calls for libraries; what they have written is read when it is done. */
@@ -301,7 +307,7 @@ function refuseSteps() {
   throw new ArgumentError("expected a network whose steps can be timed, found one for WebAssembly, which has no clock");
 }
 
-/** The error that an answer tells: one that ends the session for a lack of memory, and for a trap, whose cause it is. */
+/** The error to tell: a lack of memory ends the session, and so does a trap, which is the cause of its error. */
 function ending(error) {
   if (error instanceof OutOfMemoryError || error instanceof RangeError) return new SessionOutOfMemoryError(NO_MEMORY);
   if (error instanceof ExecutionError && error.cause !== undefined) return new SessionCrashedError(error.message);
