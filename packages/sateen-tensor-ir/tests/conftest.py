@@ -1,21 +1,25 @@
-"""What tests of several files use: the machine's OpenCL as a device of the ABI."""
+"""What tests of several files use: the machine's OpenCL as a device of the ABI, and its C compiler."""
 
 from __future__ import annotations
 
 import ctypes
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sateen import runtime
-from sateen.runtime import DeviceFunctions, DevicePlace, KernelLaunch
+from sateen.runtime import DeviceFunctions, DevicePlace, KernelLaunch, Target
 from sateen.runtime.abi import DLDataType, DLTensor, Failure, Status
 from sateen.runtime.device import DeviceKind, opencl
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import CompiledModule, build_functions
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 
 Array = np.ndarray[Any, Any]
 Launch = Callable[..., CompiledModule]
@@ -166,3 +170,44 @@ def launch() -> OpenCL:
     if not devices:
         pytest.skip("OpenCL has no device")
     return OpenCL(cl, devices[0])
+
+
+@pytest.fixture(scope="session")
+def gcc() -> str:
+    """The C compiler; skipped where it is missing."""
+    path = shutil.which("gcc")
+    if path is None:
+        pytest.skip("gcc is not installed")
+    return path
+
+
+@pytest.fixture
+def compiled_c(gcc: str, tmp_path: Path) -> Callable[..., runtime.Module]:
+    """Compiles functions by way of C99, without a warning, and loads them. Short indices get the narrowest type that C
+    allows for them."""
+
+    def build(*functions: Function, rules: IntrinsicRules = DEFAULT_RULES) -> runtime.Module:
+        source = build_functions(functions, str(Target("c", triple=Target.host().triple)), rules=rules).source
+        (tmp_path / "f.c").write_text(source.replace("int_fast32_t", "int32_t"))
+        strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+        subprocess.run([gcc, *strict, "-shared", "-fPIC", "f.c", "-o", "f.so", "-lm"], cwd=tmp_path, check=True)
+        return runtime.load_module(tmp_path / "f.so")
+
+    return build
+
+
+@pytest.fixture
+def sanitized(gcc: str, tmp_path: Path) -> Callable[[str, str], subprocess.CompletedProcess[str]]:
+    """Runs a program under one of gcc's sanitizers; skipped where that is not installed."""
+
+    def run(sanitizer: str, program: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "main.c").write_text(program)
+        options = ["-std=c99", "-O1", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+        command = [gcc, *options, "main.c", "-o", "main", "-lm"]
+        built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        if "cannot find" in built.stderr:
+            pytest.skip(f"gcc has no {sanitizer} sanitizer")
+        assert built.returncode == 0, built.stderr
+        return subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=False)
+
+    return run
