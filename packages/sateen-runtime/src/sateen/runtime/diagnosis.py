@@ -106,6 +106,8 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
             return f"expected {extent} in {place}, found shape {_shape(found.shape)}"
         case Status.STRIDES:
             strides = "compact strides" if parameter.strides is None else f"strides {_shape(parameter.strides)}"
+            if parameter.is_output and any(isinstance(s, str) for s in parameter.strides or ()):
+                strides += ", each beyond what smaller ones reach"
             return f"expected {strides}, found strides {_shape(found.strides)}; {_remedy(parameter, 'a compact')}"
         case Status.ALIGNMENT:
             lowest = found.data & -found.data

@@ -16,9 +16,9 @@ from sateen.tensor_ir.ir.visit import walk
 def symbols_of(function: Function) -> tuple[Var, ...]:
     """The symbolic extents and strides of the parameters, in the order in which they are mentioned.
 
-    Raises CodegenError if no argument's shape has a symbol alone as an extent, so that a call can't determine it.
+    Raises CodegenError if no argument has a symbol alone as an extent or a stride, so that a call can't determine it.
     """
-    given = {e for b in function.parameters for e in b.shape}
+    given = {e for b in function.parameters for e in (*b.shape, *(b.strides or ()))}
     sizes = (e for b in function.parameters for e in (*b.shape, *(b.strides or ())))
     symbols = tuple(dict.fromkeys(v for e in sizes for v in walk(e) if isinstance(v, Var)))
     for symbol in symbols:

@@ -19,7 +19,7 @@ from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemor
 from sateen.tensor_ir.interpret.python_text import Program
 from sateen.tensor_ir.interpret.python_writer import passed_on, write_program
 from sateen.tensor_ir.interpret.scalars import Trap
-from sateen.tensor_ir.interpret.symbols import bind_symbols
+from sateen.tensor_ir.interpret.symbols import bind_symbols, evaluate_shape
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var, const
 from sateen.tensor_ir.ir.kernel import Kernel
@@ -57,8 +57,14 @@ def run(
     if len(arrays) != len(function.parameters):
         raise ArgumentError(f"{function.name!r} expects {len(function.parameters)} arrays, found {len(arrays)}")
     named = zip(function.parameters, arrays, strict=True)
-    values = bind_symbols([(b.name, b.shape, b.dtype, a) for b, a in named], symbols)
-    memories = _memories(function, arrays)
+    strides = {
+        stride: step // array.itemsize
+        for b, array in zip(function.parameters, arrays, strict=True)
+        for stride, step in zip(b.strides or (), array.strides, strict=False)
+        if isinstance(stride, Var)
+    }
+    values = bind_symbols([(b.name, b.shape, b.dtype, a) for b, a in named], {**strides, **(symbols or {})})
+    memories = _memories(function, arrays, values)
     _Run(called, functions or {}, simt, Clock()).execute(function, memories, values)
     for buffer, array in zip(function.parameters, arrays, strict=True):
         if buffer in function.outputs:
@@ -106,7 +112,9 @@ class _Run:
         self.execute(body, arguments(body, places, symbols), symbols)
 
 
-def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, TrappingMemory]:
+def _memories(
+    function: Function, arrays: Sequence[Array], symbols: Mapping[Var, float]
+) -> dict[Buffer, TrappingMemory]:
     """The memory of each parameter; parameters that are one array share one."""
     memories: dict[Buffer, TrappingMemory] = {}
     shared: dict[object, TrappingMemory] = {}
@@ -120,7 +128,8 @@ def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, Trapp
         if place not in shared:
             defined = buffer not in function.outputs or buffer in function.aliased
             kind = Window.alone if passed else SharedMemory
-            shared[place] = kind(buffer, array.shape, array if defined else None)
+            strides = None if buffer.strides is None else tuple(map(const, evaluate_shape(buffer.strides, symbols)))
+            shared[place] = kind(replace(buffer, strides=strides), array.shape, array if defined else None)
         memories[buffer] = shared[place]
     return memories
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import gcd
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError, ScheduleError
 from sateen.tensor_ir.ir.choices import subscript
-from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type, minimum
+from sateen.tensor_ir.ir.expr import Const, Expr, Var, as_expr, const, element_type, minimum
 from sateen.tensor_ir.ir.types import UINT64
 
 
@@ -102,6 +105,51 @@ class Buffer:
             last, some = last + (extent - 1) * stride, some * minimum(extent, 1)
         return last * some * self.dtype.bytes
 
+    def has_places(self) -> bool:
+        """Whether each stride goes beyond what the smaller ones reach, so that no elements share a place; also true if
+        a size is symbolic, which a call decides."""
+        steps = sorted(
+            (int(stride.value), int(extent.value))
+            for extent, stride in zip(self.shape, self.stride_exprs(), strict=True)
+            if isinstance(stride, Const) and isinstance(extent, Const) and extent.value > 1
+        )
+        reach = 0
+        for stride, extent in steps:
+            if stride <= reach:
+                return False
+            reach += stride * (extent - 1)
+        return True
+
+    def vload(self, begin: Any, dtype: DType | str | None = None) -> Expr:
+        """The elements from `begin` on along the last dimension, as lanes: `dtype` is that of the buffer with their
+        number, such as float32x4. Operations on it are lane by lane; `vstore` stores it.
+
+        Raises ExpressionError for another element type, another number of lanes than 2, 4, 8, 16, 32 or 64, and another
+        number of indices than dimensions.
+        """
+        kind = DType.of(self.dtype if dtype is None else dtype)
+        lane = LANES.get(kind.lanes)
+        if lane is None or (kind.code, kind.bits) != (self.dtype.code, self.dtype.bits):
+            counts = ", ".join(f"{self.dtype}x{n}" for n in LANES)
+            raise ExpressionError(f"vload of {self.name!r} expects one of {counts}, found {kind}")
+        *outer, last = self._indices("vload", begin)
+        return Load(self, (*outer, last + lane), self.dtype)
+
+    def vstore(self, begin: Any, value: Any, lanes: int | None = None) -> VectorStore:
+        """A store of the lanes of a value from `begin` on along the last dimension, for `ib.emit`.
+
+        `lanes` is their number if the value is the same in all. Raises ExpressionError for another number of indices
+        than dimensions.
+        """
+        return VectorStore(self, self._indices("vstore", begin), as_expr(value, self.dtype), lanes)
+
+    def _indices(self, what: str, begin: Any) -> tuple[Expr, ...]:
+        """The indices of a first element."""
+        indices = tuple(begin) if isinstance(begin, (tuple, list)) else (begin,)
+        if not indices or len(indices) != len(self.shape):
+            raise ExpressionError(f"{what} of {self.name!r} expects {len(self.shape)} indices, found {len(indices)}")
+        return tuple(subscript(as_expr(i)) for i in indices)
+
     def access_ptr(
         self,
         access_mask: str | int,
@@ -131,6 +179,21 @@ class Buffer:
             return 1
         last = self.offset(tuple(extent - 1 for extent in self.shape))
         return int(last.value) + 1 if isinstance(last, Const) else None
+
+
+LANES: Mapping[int, Var] = MappingProxyType({n: Var(f"lane{n}") for n in (2, 4, 8, 16, 32, 64)})
+"""The lane of a vector, by the number of lanes. A vectorized loop over it stores the vector."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorStore:
+    """A store of the lanes of a value from `indices` on; with `lanes` None their number is that of its variable of
+    LANES."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    lanes: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -174,25 +237,46 @@ def decl_buffer(
     dtype: DType | str = "float32",
     name: str = "buffer",
     *,
-    strides: tuple[Any, ...] | None = None,
+    strides: Sequence[Any] | None = None,
+    elem_offset: Any = None,
+    offset_factor: int = 0,
     scope: Scope | str = Scope.GLOBAL,
     alignment: int = 64,
     device: Device | str | None = None,
 ) -> Buffer:
     """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes.
 
+    A stride may be a variable, which a call binds to that of the array. `elem_offset`, a variable or a number, says
+    that the first element is somewhere in memory of that alignment, at a multiple of `offset_factor` elements; the
+    address of an argument's first element always counts its byte offset.
+
     `device` is the device of its memory, None that of the code. An argument on "cpu()" of code for another device is
     copied there, and back if it is an output. Raises ArgumentError for an unknown device, ScheduleError for an unknown
     scope, and ExpressionError for a shape or strides that are not integers, for another number of strides than of
-    extents, and for an alignment that is no power of two.
+    extents, for an offset that is no integer, and for an alignment or a factor that is no power of two.
     """
     extents = shape_of(shape)
-    steps = None if strides is None else shape_of(strides)
+    steps = None if strides is None else shape_of(tuple(strides))
     if steps is not None and len(steps) != len(extents):
         raise ExpressionError(f"decl_buffer of {name!r}: expected {len(extents)} strides, found {len(steps)}")
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         found = f"{alignment!r:.80}"
         raise ExpressionError(f"decl_buffer of {name!r}: expected an alignment of a power of two, found {found}")
+    if elem_offset is not None:
+        alignment = _offset_alignment(name, elem_offset, offset_factor, alignment, element_type(dtype).bytes)
     place = None if device is None else Device.of(device)
     kind = Scope.of(scope, f"decl_buffer of {name!r}")
     return Buffer(name, extents, element_type(dtype), kind, steps, alignment, device=place)
+
+
+def _offset_alignment(name: str, offset: Any, factor: int, alignment: int, size: int) -> int:
+    """The alignment of the first element at an offset into aligned memory."""
+    place = as_expr(offset)
+    if not place.dtype.is_int:
+        raise ExpressionError(f"decl_buffer of {name!r}: expected an integer as elem_offset, found {place.dtype}")
+    if not isinstance(factor, int) or factor < 0 or factor & (factor - 1):
+        found = f"{factor!r:.80}"
+        raise ExpressionError(f"decl_buffer of {name!r}: expected an offset_factor of a power of two, found {found}")
+    if isinstance(place, Const):
+        return gcd(alignment, int(place.value) * size)
+    return min(alignment, max(factor, 1) * size)

@@ -204,7 +204,18 @@ class _Nest:
 
     def program(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
         storage = {buffer: self.builder.buffers[tensor] for buffer, tensor in buffers.items()}
-        return _Rebind(storage).rewrite(rename_bound(statement))
+        strides: dict[Var, Expr] = {}
+        for buffer, held in storage.items():
+            for declared, actual in zip(buffer.strides or (), held.stride_exprs(), strict=bool(buffer.strides)):
+                if isinstance(declared, Var):
+                    strides.setdefault(declared, actual)
+                if not self.builder.analyzer.prove(substitute(declared, strides).equal(actual)):
+                    raise ScheduleError(
+                        f"lower: buffer {buffer.name!r} of {self.stage.name!r} expects strides "
+                        f"[{', '.join(map(str, buffer.strides or ()))}], found storage with "
+                        f"[{', '.join(map(str, held.stride_exprs()))}]"
+                    )
+        return substitute(_Rebind(storage).rewrite(rename_bound(statement)), strides)
 
     def _from(self, position: int) -> Stmt:
         """The loops from `position` inwards; a reduction is initialised before its first reduce loop."""

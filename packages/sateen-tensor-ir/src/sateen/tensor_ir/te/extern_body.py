@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Address, Buffer, shape_of
@@ -28,12 +30,16 @@ def extern(
     fcompute: Body,
     name: str = "extern",
     dtype: DType | str | Sequence[DType | str] | None = None,
+    in_buffers: Buffer | Sequence[Buffer] | None = None,
+    out_buffers: Buffer | Sequence[Buffer] | None = None,
 ) -> Any:
     """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`),
     or a call of an external function.
 
     `shape` is one shape, or a list of shapes for as many outputs, which are then returned as a tuple. `dtype` is one
-    for all or one per output; by default that of the only input. Raises ExpressionError if shapes and dtypes differ in
+    for all or one per output; by default that of the only input. `in_buffers` and `out_buffers` are buffers of
+    `te.decl_buffer` for the function to get; their strides are those of the storage, which gives variables among them
+    their values. Raises ExpressionError if shapes and dtypes differ in
     number, or if the body uses a tensor, buffer or variable that it did not get, or stores to an input.
     """
     if not isinstance(inputs, (list, tuple)):
@@ -51,6 +57,7 @@ def extern(
         Buffer(name if len(shapes) == 1 else f"{name}.{i}", s, d)
         for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
     ]
+    ins, outs = _declared(name, "in_buffers", in_buffers, ins), _declared(name, "out_buffers", out_buffers, outs)
     body = fcompute(list(ins), list(outs))
     if isinstance(body, Call):
         body = Evaluate(body)
@@ -61,6 +68,21 @@ def extern(
     _check_body(name, body, ins, outs)
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body)
     return op.outputs if many else op.outputs[0]
+
+
+def _declared(name: str, what: str, given: Buffer | Sequence[Buffer] | None, expected: list[Buffer]) -> list[Buffer]:
+    """The declared buffers in place of the plain ones, of which they have type and shape."""
+    if given is None:
+        return expected
+    buffers = [given] if isinstance(given, Buffer) else list(given)
+    analyzer = Analyzer()
+    for found, plain in zip_longest(buffers, expected):
+        fits = isinstance(found, Buffer) and isinstance(plain, Buffer) and found.dtype == plain.dtype
+        same = fits and len(found.shape) == len(plain.shape)
+        if not same or not all(analyzer.prove(a.equal(b)) for a, b in zip(found.shape, plain.shape, strict=True)):
+            kinds = [b.type if isinstance(b, Buffer) else type(b).__name__ for b in (plain, found)]
+            raise ExpressionError(f"extern {name!r} expects {what} of {kinds[0]}, found {kinds[1]}")
+    return buffers
 
 
 class _PackedInputs(SharingRewriter):
@@ -116,7 +138,7 @@ def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buf
         for buffer in written:
             if buffer in ins:
                 raise ExpressionError(f"extern {name!r}: the body stores to input {buffer.name!r}")
-    symbols = {v for b in (*ins, *outs) for extent in b.shape for v in free_vars(extent)}
+    symbols = {v for b in (*ins, *outs) for e in (*b.shape, *(b.strides or ())) for v in free_vars(e)}
     unknown = sorted(v.name for v in free_vars(body) - symbols)
     if unknown:
         raise ExpressionError(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import LANES, Address, Buffer, Load, Scope, VectorStore
 from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Call, Expr, Var, as_expr
 from sateen.tensor_ir.ir.span import caller_span
@@ -41,6 +41,7 @@ from sateen.tensor_ir.ir.stmt import (
     sequence,
 )
 from sateen.tensor_ir.ir.types import INDEX, INT64
+from sateen.tensor_ir.ir.visit import substitute, walk
 
 if TYPE_CHECKING:
     from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
@@ -82,6 +83,14 @@ class BufferPointer:
             raise ExpressionError(f"a region of {self.buffer.name!r} expects {expected}, found {counts!r:.80}")
         return Region(self.buffer, _indices(self.buffer, indices), counts)
 
+    def vload(self, begin: Any, dtype: DType | str) -> Expr:
+        """Elements as lanes, as `Buffer.vload` gives."""
+        return self.buffer.vload(begin, dtype)
+
+    def vstore(self, begin: Any, value: Any, lanes: int | None = None) -> VectorStore:
+        """A store of lanes for `ib.emit`, as `Buffer.vstore` gives."""
+        return self.buffer.vstore(begin, value, lanes)
+
     def access_ptr(self, access_mask: str | int, offset: Any = 0) -> Address:
         """An address in the buffer, as `Buffer.access_ptr` gives."""
         return self.buffer.access_ptr(access_mask, offset=offset)
@@ -99,10 +108,15 @@ class IRBuilder:
     def __init__(self) -> None:
         self._blocks: list[list[Stmt | _Wrapper]] = [[]]
 
-    def emit(self, statement: Stmt | Call) -> None:
-        """Add a statement that was made elsewhere, or a call for its effect."""
+    def emit(self, statement: Stmt | Call | VectorStore) -> None:
+        """Add a statement that was made elsewhere, a call for its effect, or a store of a vector.
+
+        Raises ExpressionError for anything else, and for a vector of several numbers of lanes, or of none.
+        """
         if isinstance(statement, Call):
             statement = Evaluate(statement, caller_span())
+        if isinstance(statement, VectorStore):
+            statement = _lanes_stored(statement)
         if not isinstance(statement, Stmt):
             raise ExpressionError(f"emit expects a statement, found {type(statement).__name__}: {statement!r}")
         self._blocks[-1].append(statement)
@@ -214,6 +228,23 @@ class IRBuilder:
 def create() -> IRBuilder:
     """An empty builder."""
     return IRBuilder()
+
+
+def _lanes_stored(s: VectorStore) -> Stmt:
+    """A vectorized loop over the lanes."""
+    used = set(walk(s.value))
+    counts = {n for n, lane in LANES.items() if lane in used} | ({s.lanes} if s.lanes is not None else set())
+    if len(counts) != 1 or not counts <= LANES.keys():
+        found = ", ".join(map(str, sorted(counts))) or "none; lanes= gives it"
+        raise ExpressionError(f"vstore to {s.buffer.name!r} expects a value of one number of lanes, found {found}")
+    (count,) = counts
+    lane, span = Var("lane"), caller_span()
+    *outer, last = s.indices
+    value = substitute(s.value, {LANES[count]: lane})
+    if value.dtype != s.buffer.dtype:
+        raise ExpressionError(f"vstore to {s.buffer.name!r} expects {s.buffer.dtype}, found {value.dtype}")
+    store = Store(s.buffer, (*outer, last + lane), value, span)
+    return For(lane, ex.const(0), ex.const(count), LoopKind.VECTORIZED, store, span=span)
 
 
 def _joined(block: Sequence[Stmt | _Wrapper]) -> Stmt:

@@ -13,7 +13,7 @@ from sateen.tensor_ir.codegen.c_family.dialects import C99
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions, TranslationUnit
 from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Function
 
 _LONGEST_STRING = 4095
@@ -119,6 +119,27 @@ static inline int32_t sateen_check_layout(
   }
   if (given->data == NULL) return sateen_failure(SATEEN_NULL_ARGUMENT, argument, 0);
   return (uintptr_t)sateen_data(given) % alignment == 0 ? 0 : sateen_failure(SATEEN_ALIGNMENT, argument, 0);
+}
+
+/* The stride of a dimension; one that is not given, or that means nothing, is that of a compact argument. */
+static inline int64_t sateen_stride(const DLTensor *given, int32_t dimension) {
+  if (given->strides != NULL && given->shape[dimension] > 1) return given->strides[dimension];
+  int64_t compact = 1;
+  for (int32_t d = given->ndim - 1; d > dimension; --d) compact *= given->shape[d];
+  return compact;
+}
+
+/* Whether elements have places of their own: each stride goes beyond what the smaller ones reach. */
+static inline int32_t sateen_check_apart(const DLTensor *given, int32_t argument, const int64_t *strides) {
+  for (int32_t d = 0; d < given->ndim; ++d) {
+    int64_t within = 0;
+    for (int32_t e = 0; e < given->ndim; ++e) {
+      const bool smaller = strides[e] < strides[d] || (e > d && strides[e] == strides[d]);
+      if (smaller) within += (given->shape[e] - 1) * strides[e];
+    }
+    if (given->shape[d] > 1 && strides[d] <= within) return sateen_failure(SATEEN_STRIDES, argument, d);
+  }
+  return 0;
 }
 
 /* The address behind the last element of an argument that has elements. */
@@ -245,6 +266,8 @@ class PublicFunction(Expressions):
             self._check(f"sateen_check_shape(args[{i}], {i}, {shape})")
         for i, b in enumerate(parameters):
             self._check(f"sateen_check_layout(args[{i}], {i}, {strides[i]}, {b.alignment})")
+            if b in self.function.outputs and any(isinstance(s, Var) for s in b.strides or ()):
+                self._check(f"sateen_check_apart(args[{i}], {i}, {strides[i]})")
         for i, j in self._exclusive():
             overlap = f"sateen_overlap(args[{i}], {strides[i]}, args[{j}], {strides[j]})"
             self.line(f"if ({overlap}) return sateen_failure(SATEEN_OVERLAP, {i}, 0);")
@@ -259,12 +282,17 @@ class PublicFunction(Expressions):
         self.line(f"if ((status = {call}) != 0) return status;")
 
     def _bind_symbols(self) -> None:
-        """Each symbol is the first extent that consists of it alone."""
+        """Each symbol is the first extent that consists of it alone, or else the first stride."""
+        parameters = self.function.parameters
         for symbol in self.symbols:
-            i, d = next(
-                (i, d) for i, b in enumerate(self.function.parameters) for d, e in enumerate(b.shape) if e is symbol
-            )
-            self.line(f"const int64_t {self.name(symbol)} = args[{i}]->shape[{d}];")
+            extents = ((i, d) for i, b in enumerate(parameters) for d, e in enumerate(b.shape) if e is symbol)
+            strides = ((i, d) for i, b in enumerate(parameters) for d, e in enumerate(b.strides or ()) if e is symbol)
+            if place := next(extents, None):
+                self.line(f"const int64_t {self.name(symbol)} = args[{place[0]}]->shape[{place[1]}];")
+                continue
+            i, d = next(strides)
+            self.line(f"const int64_t {self.name(symbol)} = sateen_stride(args[{i}], {d});")
+            self.line(f"if ({self.name(symbol)} < 0) return sateen_failure(SATEEN_STRIDES, {i}, {d});")
 
     def _array(self, wish: str, values: Sequence[Expr]) -> str:
         """The name of an array of these values; NULL for none."""

@@ -8,6 +8,7 @@ Status codes are those of docs/design/abi.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sateen.runtime.abi import ABI_VERSION, Status
@@ -90,12 +91,17 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
         pending += _bind_symbols(w, i, b, tensors[-1], symbols, program.greatest)
     for i, d, extent, found in pending:
         w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE.at(i, d))
+    strides = [_strides(w, b, tensor, symbols) for b, tensor in zip(function.parameters, tensors, strict=True)]
+    for i, (b, given) in enumerate(zip(function.parameters, strides, strict=True)):
+        _bind_strides(w, i, b, given, symbols)
     for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
-        _check_strides(w, i, b, tensor, symbols)
+        _check_strides(w, i, b, tensor, strides[i], symbols)
+        if b in function.outputs and any(isinstance(s, Var) for s in b.strides or ()):
+            _check_apart(w, i, b, symbols)
         places.append(_check_data(w, i, b, tensor, symbols))
     _check_overlaps(w, function, places)
-    given = (operand for p in places for operand in p.operands)
-    arguments = ", ".join(["ptr %h", *given, *(_index(w, symbols[v], program.index_bits) for v in scalars)])
+    operands = (operand for p in places for operand in p.operands)
+    arguments = ", ".join(["ptr %h", *operands, *(_index(w, symbols[v], program.index_bits) for v in scalars)])
     storage, enter, leave = _mode(function, mode)
     return _FUNCTION.format(
         name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
@@ -211,28 +217,77 @@ def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, s
     return _ArgumentMemory((f"ptr {data}", f"i64 {offset}"), address, size, owner)
 
 
-def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> None:
+def _strides(w: _Writer, b: Buffer, tensor: str, symbols: dict[Var, str]) -> list[str]:
+    """The stride that an argument has in each dimension of a buffer with declared strides: that of a compact one if it
+    gives none, or has at most one element there."""
+    if not b.strides:
+        return []
+    compact = [_integer(w, step, symbols) for step in replace(b, strides=None).stride_exprs()]
+    own = w.reserve(f"[{len(compact)} x i64]")
+    for d, step in enumerate(compact):
+        w.lines.append(f"  store i64 {step}, ptr {w.emit(f'getelementptr i64, ptr {own}, i64 {d}')}")
+    given = w.field(tensor, w.layout.strides, "ptr")
+    known = w.emit(f"select i1 {w.emit(f'icmp eq ptr {given}, null')}, ptr {own}, ptr {given}")
+    found = [w.field(known, 8 * d, "i64") for d in range(len(compact))]
+    single = [w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1") for extent in b.shape]
+    return [
+        w.emit(f"select i1 {one}, i64 {step}, i64 {stride}")
+        for one, step, stride in zip(single, compact, found, strict=True)
+    ]
+
+
+def _bind_strides(w: _Writer, i: int, b: Buffer, given: Sequence[str], symbols: dict[Var, str]) -> None:
+    """Bind symbols that stand alone as strides; they are no less than 0."""
+    for d, (stride, found) in enumerate(zip(b.strides or (), given, strict=True)):
+        if isinstance(stride, Var) and stride not in symbols:
+            symbols[stride] = found
+            w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.STRIDES.at(i, d))
+
+
+def _check_apart(w: _Writer, i: int, b: Buffer, symbols: dict[Var, str]) -> None:
+    """Check that the elements of an output have places of their own: each stride goes beyond what the smaller ones
+    reach, of which equal ones are the later."""
+    strides = [_integer(w, stride, symbols) for stride in b.stride_exprs()]
+    lasts = [w.emit(f"sub i64 {_integer(w, extent, symbols)}, 1") for extent in b.shape]
+    reach = [w.emit(f"mul i64 {last}, {stride}") for last, stride in zip(lasts, strides, strict=True)]
+    for d, stride in enumerate(strides):
+        within = "0"
+        for e, other in enumerate(strides):
+            if e != d:
+                smaller = w.emit(f"icmp {'slt' if e < d else 'sle'} i64 {other}, {stride}")
+                within = w.emit(f"add i64 {within}, {w.emit(f'select i1 {smaller}, i64 {reach[e]}, i64 0')}")
+        beyond = w.emit(f"icmp sgt i64 {stride}, {within}")
+        single = w.emit(f"icmp sle i64 {lasts[d]}, 0")
+        w.require(w.emit(f"or i1 {beyond}, {single}"), Status.STRIDES.at(i, d))
+
+
+def _check_strides(
+    w: _Writer, i: int, b: Buffer, tensor: str, declared: Sequence[str], symbols: dict[Var, str]
+) -> None:
     """Check strides: none means compact; others must be the expected ones, except in dimensions of at most one
     element."""
     if not b.shape:
         return
+    if b.strides is not None:
+        for d, (stride, found) in enumerate(zip(b.strides, declared, strict=True)):
+            if not isinstance(stride, Var) or symbols[stride] != found:
+                same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
+                single = w.emit(f"icmp sle i64 {_integer(w, b.shape[d], symbols)}, 1")
+                w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES.at(i, d))
+        return
     strides = w.field(tensor, w.layout.strides, "ptr")
     w.number += 1
     own = w.number
-    if b.strides is None:
-        w.lines.append(f"  %null{own} = icmp eq ptr {strides}, null")
-        w.lines.append(f"  br i1 %null{own}, label %compact{own}, label %given{own}")
-        w.lines.append(f"given{own}:")
-    else:
-        w.require(w.emit(f"icmp ne ptr {strides}, null"), Status.STRIDES.at(i))
+    w.lines.append(f"  %null{own} = icmp eq ptr {strides}, null")
+    w.lines.append(f"  br i1 %null{own}, label %compact{own}, label %given{own}")
+    w.lines.append(f"given{own}:")
     for d, (extent, stride) in enumerate(zip(b.shape, b.stride_exprs(), strict=True)):
         found = w.field(strides, 8 * d, "i64")
         same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
         single = w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1")
         w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES.at(i, d))
-    if b.strides is None:
-        w.lines.append(f"  br label %compact{own}")
-        w.lines.append(f"compact{own}:")
+    w.lines.append(f"  br label %compact{own}")
+    w.lines.append(f"compact{own}:")
 
 
 def _check_overlaps(w: _Writer, function: Function, places: Sequence[_ArgumentMemory]) -> None:
