@@ -19,7 +19,7 @@ def artifact(parameters: bytes = bytes(range(256)) * 8) -> Artifact:
     library = b"library bytes"
     return Artifact(
         "test 1", str(Target.of("llvm")), (x,), (y,), 640, library, parameters, "abc", {"a": "b"}, {"y": "x"},
-        {"y": ("a", "b", "c")},
+        {"y": ("a", "b", "c")}, stack_bytes=48,
     )  # fmt: skip
 
 
@@ -29,7 +29,7 @@ def test_a_saved_artifact_reads_back_equal(tmp_path: Path) -> None:
     assert (read.inputs, read.outputs) == (artifact().inputs, artifact().outputs)
     assert (read.library, bytes(read.parameters)) == (b"library bytes", artifact().parameters)
     assert (read.workspace_bytes, read.source_digest, read.options) == (640, "abc", {"a": "b"})
-    assert (read.aliases, read.labels) == ({"y": "x"}, {"y": ("a", "b", "c")})
+    assert (read.aliases, read.labels, read.stack_bytes) == ({"y": "x"}, {"y": ("a", "b", "c")}, 48)
 
 
 def test_equal_artifacts_give_equal_bytes() -> None:

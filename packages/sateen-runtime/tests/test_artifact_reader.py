@@ -197,6 +197,7 @@ def in_input(**changed: Any) -> Change:
         ),
         (lambda m: m["variants"][0]["workspace"].update(cuda=1), r"expected the workspace to have cpu; found cpu, c"),
         (lambda m: m.pop("target"), r"expected the manifest to have producer, target, .*; found aliases, inputs"),
+        (put("stack", -8), r"expected the size of the stack as an integer from 0 to \d+, found -8"),
         (put("steps", 1), r"expected the steps as a list of at most"),
         (put("steps", [{"kernel": "k"}]), r"expected a step to have kernel, nodes, .*, bytes; found kernel"),
     ],

@@ -40,6 +40,7 @@ def test_an_artifact_for_a_machine_without_a_system_becomes_an_archive(sateen, d
     assert "\nflash " in ran.out
     assert "\nmemory " in ran.out
     assert ", stack " in ran.out
+    assert "\n  stack       " in sateen("inspect", "dense.sateen").out
     assert sateen("export", "dense.sateen", "--as", "static", "-o", "lib.a").status == 0
     ran = sateen("export", "dense.sateen", "--as", "shared", "-o", "lib.so")
     assert ran.status == 1
