@@ -134,6 +134,19 @@ def test_two_machines_pair_by_a_code():
             assert other.stdout.read().strip() == ours.secret.hex()
 
 
+def test_who_says_nothing_keeps_nobody_from_pairing(other_side):
+    code = new_code()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = listener.getsockname()
+        waiting = other_side(await_pair, listener, code)
+        strangers = [socket.create_connection(place) for _ in range(20)]
+        assert pair(*place, code) == waiting.result()
+        for stranger in strangers:
+            stranger.settimeout(10)
+            assert stranger.recv(1) == b""
+            stranger.close()
+
+
 def test_the_command_pairs(tmp_path, capsys):
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     command = [sys.executable, "-m", "sateen.rpc.command", "pair", "--bind", "127.0.0.1:0", "--key-file", str(ours)]

@@ -14,7 +14,6 @@ from sateen.rpc import (
     RemoteSession,
     Route,
     Server,
-    SessionLimits,
     Tracker,
     WaitingDevice,
     accept,
@@ -26,7 +25,6 @@ from sateen.rpc import proxy as proxies
 from sateen.runtime import SessionLostError, SessionRefusedError
 
 HOST = "127.0.0.1"
-LIMITS = SessionLimits(lease_seconds=4.0)
 
 
 @pytest.fixture
@@ -47,7 +45,7 @@ def wait(stack, key, tmp_path, eventually):
     """Opens a server that waits at a proxy, known there by `proxy_key`."""
 
     def open_(at, name="pi", proxy_key=None):
-        server = stack.enter_context(Server(HOST, 0, [key], tmp_path / "store", LIMITS))
+        server = stack.enter_context(Server(HOST, 0, [key], tmp_path / "store"))
         threading.Thread(target=server.serve, daemon=True).start()
         stack.callback(WaitingDevice(server, Route(*at.address, device=name), proxy_key or key).close)
         eventually(lambda: name in names_of(at, proxy_key or key))

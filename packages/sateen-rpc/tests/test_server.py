@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,12 +13,23 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sateen.rpc import Key, RemoteSession, Server, SessionLimits, greet, listener, served_session
+from sateen.rpc import (
+    Channel,
+    Key,
+    RemoteSession,
+    Server,
+    SessionLimits,
+    greet,
+    listener,
+    remote_session,
+    served_session,
+)
 from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.store import trim
 from sateen.runtime import (
@@ -30,7 +42,7 @@ from sateen.runtime import (
     SessionTimeoutError,
 )
 
-LIMITS = SessionLimits(lease_seconds=4.0, disk_bytes=1 << 20)
+LIMITS = SessionLimits(disk_bytes=1 << 20)
 ONES = np.ones((2, 4), np.float32)
 
 
@@ -113,8 +125,11 @@ def test_too_large_files_are_refused_and_the_session_goes_on(connect):
         session.files.put("a", bytes(1000))
 
 
-def test_too_many_files_end_the_session(connect, eventually, monkeypatch):
+def test_too_many_files_end_the_session_though_the_store_is_cleared_away(
+    connect, server, eventually, monkeypatch, tmp_path
+):
     monkeypatch.setattr(served_session, "LOOK_SECONDS", 0.1)
+    shutil.rmtree(tmp_path / "store")
 
     def fill(session):
         for number in range(4):
@@ -125,6 +140,7 @@ def test_too_many_files_end_the_session(connect, eventually, monkeypatch):
     words = "expected files of at most 1048576 bytes in the session"
     with connect() as session, pytest.raises(SessionRefusedError, match=words):
         fill(session)
+    eventually(lambda: not server.holders())
 
 
 def test_a_client_that_dies_frees_the_device(server, key, eventually):
@@ -143,16 +159,35 @@ sys.stdin.read()
         eventually(lambda: not server.holders())
 
 
-def test_a_client_that_stands_still_frees_the_device_after_its_lease(server, key, eventually):
+@pytest.fixture
+def beats(monkeypatch):
+    """A list that grows with each beat, and each answer to one."""
+    found, receive = [], Channel.receive
+
+    def counted(*arguments):
+        message = receive(*arguments)
+        if message is not None and message[0] == {"op": "beat"}:
+            found.append(message)
+        return message
+
+    monkeypatch.setattr(Channel, "receive", counted)
+    return found
+
+
+def test_a_client_that_stands_still_frees_the_device_after_its_lease(server, key, beats, eventually):
     host, port = server.address
     program = f"""
-from sateen.rpc import Key, RemoteSession
+from sateen.rpc import Key, RemoteSession, remote_session
+remote_session.BEATS = 100
 session = RemoteSession({host!r}, {port}, Key(bytes.fromhex({key.secret.hex()!r})))
 print("there", flush=True)
 input()
 """
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
         assert client.stdout.readline() == b"there\n"
+        server._limits = replace(LIMITS, lease_seconds=0.5)
+        known = len(beats)
+        eventually(lambda: len(beats) > known + 1 or not server.holders())
         client.send_signal(signal.SIGSTOP)
         eventually(lambda: not server.holders())
         client.kill()
@@ -332,14 +367,16 @@ time.sleep(600)
 """A process that joins the group of a session, and would live on."""
 
 
-def test_a_session_may_take_longer_to_start_than_a_lease(tmp_path, key):
+def test_a_client_beats_while_its_session_starts(tmp_path, key, monkeypatch, beats, eventually):
+    monkeypatch.setattr(remote_session, "BEATS", 100)
+
     class Slow(Server):
         def take(self, channel, key, header):
             if header.get("op") == "attach":
-                time.sleep(3.0)
+                eventually(lambda: len(beats) > 3)
             super().take(channel, key, header)
 
-    with Slow("127.0.0.1", 0, [key], tmp_path / "store", SessionLimits(lease_seconds=2.0)) as server:
+    with Slow("127.0.0.1", 0, [key], tmp_path / "store") as server:
         threading.Thread(target=server.serve, daemon=True).start()
         with RemoteSession(*server.address, key) as session:
             session.info()
@@ -440,7 +477,7 @@ def test_the_end_of_the_server_is_told(server, connect, library):
     session.close()
 
 
-def test_strangers_are_let_go_and_harm_nobody(server, connect):
+def test_strangers_are_let_go_and_harm_nobody(server, connect, eventually):
     strangers = [socket.create_connection(server.address) for _ in range(100)]
     with strangers[0] as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(100))
@@ -448,7 +485,7 @@ def test_strangers_are_let_go_and_harm_nobody(server, connect):
             assert stranger.recv(100) == b""
     for stranger in strangers:
         stranger.close()
-    time.sleep(0.2)
+    eventually(lambda: server._strangers._value == listener.MOST_STRANGERS)
     with connect() as session:
         session.info()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import gc
+import hashlib
 import os
 import socket
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
@@ -121,6 +123,7 @@ def test_wrong_names_and_types_are_refused(session: Session) -> None:
 
 def test_files_live_as_long_as_the_session() -> None:
     with LocalSession() as session:
+        assert session.files.names() == []
         session.files.put("a.bin", b"abc")
         session.files.put("b", memoryview(b"d" * 1000))
         assert session.files.names() == ["a.bin", "b"]
@@ -245,6 +248,55 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         found = framing.receive(ours)
     assert found is not None
     assert found[0] == {"error": "SessionRefusedError", "message": "the session can't keep a file: its disk is full"}
+
+
+def test_who_holds_too_much_can_still_read_and_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_HELD", 1)
+    empty = {"op": "empty", "dtype": "float32", "shape": [1]}
+    said = answers_to(tmp_path, empty, empty, {"op": "read", "array": 0}, {"op": "info", "unused": [0]}, empty)
+    assert [header.get("message", "") for header in said] == [
+        "",
+        "expected at most 1 arrays, modules and models, found more",
+        "",
+        "",
+        "",
+    ]
+
+
+def test_a_network_is_compared_with_its_digest_in_parts(tmp_path: Path) -> None:
+    size = 32 << 20
+    digest = hashlib.sha256(bytes(size)).hexdigest()
+    with (tmp_path / digest).open("wb") as file:
+        file.truncate(size)
+    tracemalloc.start()
+    (said,) = answers_to(tmp_path, {"op": "load_model", "digest": digest, "threads": 0})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert said["error"] == "ArtifactError"
+    assert peak < size / 4
+
+
+def test_a_store_that_was_cleared_away_is_made_again(tmp_path: Path) -> None:
+    content = b"abc"
+    store, digest = tmp_path / "store", hashlib.sha256(content).hexdigest()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        framing.send(ours, {"op": "store", "unused": [], "digest": digest}, [content])
+        ours.shutdown(socket.SHUT_WR)
+        SessionService(framing.JsonConnection(theirs), store, tmp_path, 60.0, 1000).serve()
+    assert (store / digest).read_bytes() == content
+
+
+def answers_to(folder: Path, *requests: framing.Header) -> list[framing.Header]:
+    """What a service says to requests without bytes."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for header in requests:
+            framing.send(ours, {"unused": [], **header})
+        ours.shutdown(socket.SHUT_WR)
+        SessionService(framing.JsonConnection(theirs), folder, folder, 60.0, 1000).serve()
+        theirs.shutdown(socket.SHUT_WR)
+        return [said[0] for said in iter(lambda: framing.receive(ours), None)]
 
 
 def test_functions_are_timed_in_turns_where_they_run(session: LocalSession, library: bytes) -> None:

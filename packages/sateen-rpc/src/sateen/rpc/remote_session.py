@@ -26,7 +26,7 @@ from sateen.runtime.framing import MOST_SECONDS, require_fields
 
 START_SECONDS = 60.0
 """How long the process of a session may take to start."""
-_BEATS = 4
+BEATS = 4
 """Beats in the time of a lease."""
 _WORD_SECONDS = 5.0
 """How long the server may take to say why a process is gone."""
@@ -77,7 +77,7 @@ class RemoteSession(ConnectedSession):
             if not 0 < lease <= MOST_SECONDS:
                 raise SessionProtocolError(f"expected the seconds of a lease, found {lease}")
             # Neither thread holds the session: one that nobody holds any more ends.
-            started(_beat, self._control, lease / _BEATS, self._end)
+            started(_beat, self._control, lease / BEATS, self._end)
             started(_listen, self._control, connection, lease, self._end)
             self._control.send({"op": "watch"})
             connection.send({"op": "attach", "session": granted["session"]})

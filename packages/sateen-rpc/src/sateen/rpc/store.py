@@ -11,7 +11,7 @@ def trim(store: Path, most_bytes: int) -> None:
     """Removes those files that were not used for longest until at most `most_bytes` are left. Sessions set the time of
     a file when they use it."""
     found: list[tuple[float, int, str]] = []
-    with os.scandir(store) as entries:
+    with suppress(FileNotFoundError), os.scandir(store) as entries:  # people clear folders of caches
         for entry in entries:
             with suppress(OSError):  # it was removed just now
                 status = entry.stat(follow_symlinks=False)

@@ -42,8 +42,8 @@ class WebSocket:
     def received(self, data: bytes) -> bytes:
         self._protocol.receive_data(data)
         stream = b"".join(map(self._piece, self._protocol.events_received()))
-        if (error := self._protocol.parser_exc) is not None:
-            raise CodingError(f"expected messages of WebSocket: {error}")
+        if (error := self._protocol.parser_exc or self._protocol.handshake_exc) is not None:
+            raise CodingError(f"expected a request for a WebSocket, and then its messages: {error}")
         self.is_ended = self._protocol.close_expected()
         return stream
 

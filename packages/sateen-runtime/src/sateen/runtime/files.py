@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -26,7 +27,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Flags to open a file that may have become a pipe, without waiting for a writer."""
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """A regular file, opened for reading. A pipe could keep the reader waiting, and a device has no end."""
     require_name(path)
     _require_regular(path, os.stat(path))

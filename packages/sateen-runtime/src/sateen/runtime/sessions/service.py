@@ -15,6 +15,7 @@ import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from io import BufferedReader
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from sateen.runtime.errors import (
     SessionProtocolError,
     SessionRefusedError,
 )
-from sateen.runtime.files import read_regular, replacing
+from sateen.runtime.files import open_regular, read_regular, replacing
 from sateen.runtime.framing import Header
 from sateen.runtime.model import Model, load
 from sateen.runtime.module import CompiledFunction, Module, load_module
@@ -143,8 +144,6 @@ class SessionService:
             raise ArgumentError(f"{name}: expected numbers of unused arrays, found {unused!r:.80}")
         for number in unused:
             self._arrays.pop(number, None)
-        if len(self._arrays) + len(self._modules) + len(self._models) >= MOST_HELD:
-            raise SessionRefusedError(f"expected at most {MOST_HELD} arrays, modules and models, found more")
         if name in self._deliveries:
             return answer(payload, **header)
         if payload:
@@ -170,7 +169,9 @@ class SessionService:
     def _keep(self, payload: memoryview, digest: str) -> Answer:
         if hashlib.sha256(payload).hexdigest() != digest:
             raise ArgumentError(f"expected content of digest {digest}, found other content")
-        with replacing(self._stored(digest), is_kept=False) as file:  # its digest says if it is whole
+        place = self._stored(digest)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # somebody may have cleared it away
+        with replacing(place, is_kept=False) as file:  # its digest says if it is whole
             file.write(payload)
         return {}, ()
 
@@ -179,21 +180,26 @@ class SessionService:
             raise ArgumentError(f"expected a digest of 64 digits, found {digest!r:.80}")
         return self._store / digest
 
-    def _content(self, digest: str) -> bytes | None:
-        """What was uploaded under a digest; None if it never was, or has made room for others since."""
+    def _content(self, digest: str) -> BufferedReader | None:
+        """What was uploaded under a digest, as an open file; None if it never was, or has made room for others since.
+        It is compared with its digest part by part: a network may have more bytes than there is memory."""
         try:
             os.utime(self._stored(digest))  # what was not used for longest is removed first
-            content = read_regular(self._stored(digest), self._message_bytes)
+            file = open_regular(self._stored(digest))
         except FileNotFoundError:
             return None
-        if hashlib.sha256(content).hexdigest() != digest:
+        if hashlib.file_digest(file, hashlib.sha256).hexdigest() != digest:
+            file.close()
             raise SessionRefusedError(f"expected content of digest {digest} in the store, found other; send it again")
-        return content
+        file.seek(0)
+        return file
 
     def _load(self, digest: str, threads: int) -> Answer:
-        if (content := self._content(digest)) is None:
+        if (file := self._content(digest)) is None:
             return _MISSING
-        number, module = next(self._numbers), load_module(content, threads=threads)
+        with file:
+            content = file.read()
+        number, module = self._new(), load_module(content, threads=threads)
         self._modules[number] = module
         return {"module": number, "functions": [f.signature.to_json() for f in module.functions.values()]}, ()
 
@@ -237,9 +243,10 @@ class SessionService:
         return {"shape": list(seconds.shape)}, [framing.raw(array(seconds))]
 
     def _load_model(self, digest: str, threads: int) -> Answer:
-        if self._content(digest) is None:
+        if (file := self._content(digest)) is None:
             return _MISSING
-        number, place = next(self._numbers), self._stored(digest)
+        file.close()
+        number, place = self._new(), self._stored(digest)
         try:
             self._models[number] = load(place, threads=threads)
         except ArtifactError as error:
@@ -311,14 +318,17 @@ class SessionService:
         return {}, ()
 
     def _names(self) -> Answer:
-        return {"names": sorted(path.name for path in (self._scratch / "files").iterdir())}, ()
+        return {"names": sorted(path.name for path in self._files().iterdir())}, ()
+
+    def _files(self) -> Path:
+        folder = self._scratch / "files"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def _file(self, name: str) -> Path:
         if not _FILE.fullmatch(name):
             raise ArgumentError(f"expected the plain name of a file, found {name!r:.80}")
-        folder = self._scratch / "files"
-        folder.mkdir(exist_ok=True)
-        return folder / name
+        return self._files() / name
 
     def _existing(self, name: str) -> Path:
         path = self._file(name)
@@ -335,9 +345,15 @@ class SessionService:
         return [next(sent) if _is_sent(item) else self._arrays[self._known(item, self._arrays)] for item in described]
 
     def _held(self, value: NDArray) -> int:
-        number = next(self._numbers)
+        number = self._new()
         self._arrays[number] = value
         return number
+
+    def _new(self) -> int:
+        """The number of what is held from now on."""
+        if len(self._arrays) + len(self._modules) + len(self._models) >= MOST_HELD:
+            raise SessionRefusedError(f"expected at most {MOST_HELD} arrays, modules and models, found more")
+        return next(self._numbers)
 
     @staticmethod
     def _known(number: Any, held: Mapping[int, object]) -> int:
