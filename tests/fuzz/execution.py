@@ -12,10 +12,12 @@ import numpy as np
 from computations import Computation
 from emulator import Emulator
 
-from sateen.tensor_ir import CompiledModule, build_functions, te
+from sateen.tensor_ir import CompiledModule, Machine, build_functions, te
 from sateen.tensor_ir.interpret import loop_oracle, te_oracle
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
+from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
 from sateen.tensor_ir.schedule import Schedule
 
 PROT_NONE = 0
@@ -46,7 +48,8 @@ def check(
     computation: Computation, function: Function, code: CompiledModule, rng: Random, *, oracle: bool,
     emulator: Emulator | None = None,
 ) -> None:  # fmt: skip
-    """Raise WrongResultError unless a schedule and the default one compute what the definition says.
+    """Raise WrongResultError unless a schedule and the default one compute what the definition says, and with `oracle`
+    its loops, too, as they are and after the passes for plain programs.
 
     On this machine each runs twice, once with memory that nothing may touch directly behind each array, once directly
     before; in an emulator once, with such memory behind.
@@ -63,9 +66,16 @@ def check(
             emulator.call(library, name, [*arrays, *results])
         _compare(computation, results, wanted, f"{name} for {code.target}")
     if oracle:
-        results = [np.zeros_like(a) for a in wanted]
-        loop_oracle.run(function, [*inputs, *results], computation.symbols)
-        _compare(computation, results, wanted, "loop oracle")
+        for name, loops in (("loop oracle", function), ("loop oracle after passes", _passed(function, code))):
+            results = [np.zeros_like(a) for a in wanted]
+            loop_oracle.run(loops, [*inputs, *results], computation.symbols)
+            _compare(computation, results, wanted, name)
+
+
+def _passed(function: Function, code: CompiledModule) -> Function:
+    """The function as the passes for plain programs leave it."""
+    machine = Machine.of(code.target)
+    return keep_in_registers(vectorize_loops(function, machine), machine)
 
 
 def _compare(computation: Computation, results: Sequence[np.ndarray], wanted: Sequence[np.ndarray], by: str) -> None:

@@ -44,7 +44,7 @@ class LoopBody:
     bound: set[Node] = field(default_factory=set)
     varying: set[Node] = field(default_factory=set)
     sums: list[Store] = field(default_factory=list)
-    statements: int = 0
+    nodes: int = 0
     has_loop: bool = False
 
     @staticmethod
@@ -76,12 +76,11 @@ class LoopBody:
     def _enter(self, s: Stmt, analyzer: Analyzer, inside: tuple[Var, ...]) -> None:
         around, s = lets(s)
         for let in around:
-            self.statements += 1
             self._values([let.value], analyzer)
             self.bound.add(let.var)
             if self.differs(walk(let.value)):
                 self.varying.add(let.var)
-        self.statements += 1
+        self.nodes += 1
         match s:
             case Seq():
                 for child in s.body:
@@ -113,6 +112,7 @@ class LoopBody:
         """The loads and calls in expressions."""
         optional = {n for root in roots for n in self._optional(root)}
         for node in dict.fromkeys(n for root in roots for n in walk(root)):
+            self.nodes += 1
             if isinstance(node, Load):
                 is_optional = node in optional and not _is_in_bounds(node, analyzer)
                 self.loads.append(self._place(node, analyzer, is_optional))

@@ -138,19 +138,19 @@ class _Promoter(StatementRewriter):
 
     def _plans(self, s: For) -> Iterator[_Plan]:
         """What the loop adds to at the same places in each iteration."""
-        if any(isinstance(n, OTHER_EFFECTS) for n in walk(s.body)):
+        nodes = [*walk(s.body)]
+        loaded = {n.buffer for n in nodes if isinstance(n, Load) and n.buffer.scope is not Scope.REGISTER}
+        added = loaded.intersection(n.buffer for n in nodes if isinstance(n, Store))
+        added.difference_update(n.buffer for n in nodes if isinstance(n, Allocate))
+        if not added or any(isinstance(n, OTHER_EFFECTS) for n in nodes):
             return
         found = Accesses.beneath(s.body)
         elsewhere = found.others | all_read(s.start, s.extent)
-        elsewhere.update(n.buffer for n in walk(s.body) if isinstance(n, Allocate))
         for buffer, accesses in found.of.items():
-            if (
-                buffer.scope is not Scope.REGISTER
-                and buffer not in elsewhere
-                and len({type(access.node) for access in accesses}) == 2
-                and (plan := self._plan(s, buffer, accesses)) is not None
-            ):
-                yield plan
+            if buffer in added and buffer not in elsewhere:
+                plan = self._plan(s, buffer, accesses)
+                if plan is not None:
+                    yield plan
 
     def _plan(self, s: For, buffer: Buffer, accesses: Sequence[Access]) -> _Plan | None:
         """None if the places vary with the loop, or with one in it that stays a loop."""

@@ -32,9 +32,9 @@ SUMS = 4
 """The vectors, or scalars, of a loop around a reduction: so many sums hide the latency of an addition."""
 LEAST_MASKED = 4
 """The bytes of the narrowest elements that masked loads take on all processors with masks."""
-MOST_COPIED = 64
-"""The most statements of a body that is written for every width of the remainder; a longer one is written for one
-width only."""
+MOST_COPIED = 256
+"""The most nodes of a body that is written for every width of the remainder; a longer one is written for one width and
+for single iterations."""
 
 
 def vectorize_loops(function: Function, machine: Machine, listener: Listener = unheard) -> Function:
@@ -125,7 +125,7 @@ class _Vectorizer(StatementRewriter):
     def _side_by_side(self, s: For, found: LoopBody) -> Stmt:
         """Several iterations whose sums do not wait for each other, term by term."""
         count = self.analyzer.constant(s.extent)
-        if found.statements > MOST_COPIED or (count is not None and count < SUMS):
+        if found.nodes > MOST_COPIED or (count is not None and count < SUMS):
             return s
         if count is None:
             pieces = self._symbolic_pieces(s.extent, (SUMS,))
@@ -156,7 +156,7 @@ class _Vectorizer(StatementRewriter):
         widths = [w for w in (widest >> i for i in range(widest.bit_length())) if least <= w <= count]
         if not widths or lanes < 2:
             return []
-        if found.statements > MOST_COPIED:
+        if found.nodes > MOST_COPIED:
             widths = widths[:1]
         pieces, done = [], 0
         for width in (*widths, 1):

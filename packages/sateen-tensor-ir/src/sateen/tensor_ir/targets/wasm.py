@@ -18,7 +18,7 @@ WASM32 = Architecture(
     triple="wasm32-unknown-unknown",
     abi=POINTERS_OF_32_BITS,
     # Engines have 16 registers on x86-64, of which two hold products until they are added.
-    vectors=(Vectors(16, 14, "simd128"), Vectors(16, 14)),
+    vectors=(Vectors(16, 14, "simd128"), Vectors(16, 14, in_scalars=True)),
     levels=(
         CPU("generic", frozenset({"atomics"}), _CACHES, _SEPARATE),
         CPU("generic", frozenset(), _CACHES, _SEPARATE, cores=1),
