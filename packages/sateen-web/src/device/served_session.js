@@ -11,6 +11,7 @@ import {
 import { MOST_UNREAD_BYTES } from "./stream.js";
 
 const NODE_THREADS = "node:worker_threads";
+const START_SECONDS = 60;
 const LOADS = ["load", "load_model"];
 
 /** A session that a client holds, from its claim to its end. A request takes at most `seconds`. */
@@ -77,7 +78,7 @@ export class ServedSession {
     if (this.#isOver) worker.terminate();
     onMessage(worker, (message) => this.#said(message));
     onError(worker, (words) => this.#said(failure(new SessionCrashedError(words))));
-    await this.#asked({ memoryBytes: this.#limits.memoryBytes });
+    await this.#asked({ memoryBytes: this.#limits.memoryBytes }, START_SECONDS);
   }
 
   /** The answer to a request. What is sent to be kept, and what a load names, goes through the store. */
@@ -96,10 +97,10 @@ export class ServedSession {
   }
 
   /** What the worker says to a message. Throws SessionTimeoutError if that takes too long. */
-  #asked(message) {
+  #asked(message, seconds = this.#seconds) {
     return new Promise((resolve, reject) => {
-      const words = `expected each request to end within ${this.#seconds} s, one did not`;
-      const timer = setTimeout(() => reject(new SessionTimeoutError(words)), 1000 * this.#seconds);
+      const words = `expected each request to end within ${seconds} s, one did not`;
+      const timer = setTimeout(() => reject(new SessionTimeoutError(words)), 1000 * seconds);
       this.#said = (answer) => {
         clearTimeout(timer);
         resolve(answer);

@@ -134,7 +134,7 @@ def test_code_that_fails_or_does_not_end_ends_the_session(start_device: StartDev
     device.wait_for(state="held")
     device.wait_for(state="waiting", said="SessionCrashedError: picked: ")
 
-    session = open_session(seconds=1.0)
+    session = open_session(seconds=4.0)
     module = session.load(library("wasm32"))
     arrays = session.empty((1, 16)), session.empty((1, 16))
     with pytest.raises(SessionTimeoutError):
