@@ -236,8 +236,12 @@ def test_strict_numerics_leave_winograd_out(sateen, tmp_path):
         told[numerics] = [json.loads(ran.out)[f"parameter_{kind}"] for kind in ("bytes", "growth_bytes")]
     assert told["strict"] == [weight.nbytes, 0]
     assert told["default"] == [weight.nbytes * 64 // 9, weight.nbytes * 55 // 9]
-    shown = sateen("compile", "conv.onnx", "-o", "conv.sateen").out
-    assert "\n225 KB of the parameters are for faster methods; --numerics strict does without\n" in shown
+    for verb in (
+        ["compile", "conv.onnx", "-o", "conv.sateen"],
+        ["export", "conv.onnx", "--as", "shared", "-o", "conv.so"],
+    ):
+        shown = sateen(*verb).out
+        assert "\n225 KB of the parameters are for faster methods; --numerics strict does without\n" in shown
 
 
 def test_denormals_are_flushed_where_that_is_asked_for(sateen, tmp_path):

@@ -75,10 +75,12 @@ def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
     return None
 
 
-def open_artifact(path: Path, compilation: Compilation, *, static: bool = False) -> Artifact:
-    """The artifact in a file, or of a model in it, which is compiled to a static archive if asked for."""
+def open_artifact(
+    path: Path, compilation: Compilation, *, static: bool = False, observer: Observer | None = None
+) -> Artifact:
+    """The artifact in a file, or of a model in it, which is compiled as by `compile_model`."""
     if not is_artifact(path):
-        return compile_model(path, compilation, static=static)
+        return compile_model(path, compilation, static=static, observer=observer)
     _require_default(path, compilation)
     return read_artifact(path, verified=verified_files())
 

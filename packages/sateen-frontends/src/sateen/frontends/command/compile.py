@@ -69,8 +69,7 @@ def compile_(
         f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
         f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
     )
-    if growth.bytes:
-        say(f"{size(growth.bytes)} of the parameters are for faster methods; --numerics strict does without")
+    growth.tell()
     if artifact.form is CodeForm.ARCHIVE:
         footprint = artifact.footprint
         say(f"flash {size(footprint.flash)}: {flash_text(footprint)}")

@@ -15,6 +15,7 @@ from sateen.frontends.command.files import is_artifact, keep_sources
 from sateen.frontends.command.memory_limits import MemoryLimits, memory_options
 from sateen.frontends.command.npm_package import write_npm_package
 from sateen.frontends.command.output import say, show_json
+from sateen.frontends.command.parameter_growth import ParameterGrowth
 from sateen.frontends.command.reading import sources_of
 from sateen.runtime import Artifact, Target
 from sateen.runtime.display import size
@@ -82,13 +83,13 @@ def export(
     keep_sources("-o", [output, beside], sources_of(model, compilation))
     if not is_artifact(model):
         compilation = _for_form(compilation, chosen)
-    artifact = open_artifact(model, compilation, static=chosen.static)
+    growth = ParameterGrowth()
+    artifact = open_artifact(model, compilation, static=chosen.static, observer=growth)
     limits.check(artifact)
     chosen.write(artifact, output, prefix)
     if output.is_dir():
         _show_package(output, artifact.target, prefix, as_json=as_json)
-        return
-    if as_json:
+    elif as_json:
         show_json(
             {
                 "output": str(output),
@@ -98,8 +99,10 @@ def export(
                 "prefix": prefix,
             }
         )
-        return
-    say(f"{output}: {size(output.stat().st_size)}, and {beside.name}")
+    else:
+        say(f"{output}: {size(output.stat().st_size)}, and {beside.name}")
+    if not as_json:
+        growth.tell()
 
 
 def _show_package(folder: Path, target: str, name: str, *, as_json: bool) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sateen.frontends.command.output import say
 from sateen.graph_ir.ir import Graph
 from sateen.graph_ir.passes import PassRun
+from sateen.runtime.display import size
 
 _CHOOSING = "choose_methods"
 
@@ -17,6 +19,11 @@ class ParameterGrowth:
     def __call__(self, run: PassRun) -> None:
         if run.name == _CHOOSING:
             self.bytes += _read_bytes(run.after) - _read_bytes(run.before)
+
+    def tell(self) -> None:
+        """Say how large they are, and what to do about it, where parameters have grown."""
+        if self.bytes:
+            say(f"{size(self.bytes)} of the parameters are for faster methods; --numerics strict does without")
 
 
 def _read_bytes(graph: Graph) -> int:
