@@ -93,10 +93,10 @@ int32_t total(const float *x, float *sums, int n, int64_t stride) {
 
 
 @pytest.fixture(scope="module")
-def c_functions(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+def c_functions(gcc: str, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("c")
     (folder / "f.c").write_text(C_FUNCTIONS)
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", folder / "f.so", folder / "f.c"], check=True)
+    subprocess.run([gcc, "-shared", "-fPIC", "-O1", "-o", folder / "f.so", folder / "f.c"], check=True)
     return ctypes.CDLL(str(folder / "f.so"))
 
 
@@ -145,6 +145,27 @@ def test_functions_of_c_get_addresses(c_functions: ctypes.CDLL) -> None:
     assert found.tolist() == [12, 8, 10]
 
 
+def test_what_a_function_writes_is_loaded_again() -> None:
+    a = te.placeholder((4,), name="a")
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = te.ir_builder.create()
+        source, result = map(ib.buffer_ptr, (ins[0], outs[0]))
+        result[0] = source[0]
+        before = ib.let("before", result[0])
+        ib.emit(te.call_packed("negate", outs[0]))
+        result[2] = result[0] * 10.0 + before
+        return ib.get()
+
+    def negate(values: Any) -> None:
+        np.asarray(values)[0] *= -1
+
+    b = te.extern((4,), [a], body, name="b")
+    found = np.zeros(4, "float32")
+    build(te.create_schedule(b), [a, b], externals={"negate": negate})(np.full(4, 3, "float32"), found)
+    assert found.tolist() == [-3, 0, -27, 0]
+
+
 def test_functions_of_c_compute_elements(c_functions: ctypes.CDLL) -> None:
     x = te.placeholder((8,), name="x")
     y = te.compute(
@@ -164,7 +185,7 @@ def test_functions_of_c_compute_elements(c_functions: ctypes.CDLL) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_c_text_declares_what_the_linker_finds(tmp_path: Path) -> None:
+def test_c_text_declares_what_the_linker_finds(gcc: str, tmp_path: Path) -> None:
     """Both kinds, from a C program of the text and the functions."""
     (x, y), (a, sums) = sorted_rows(), columns()
     units = []
@@ -175,7 +196,7 @@ def test_c_text_declares_what_the_linker_finds(tmp_path: Path) -> None:
     flags = ["-shared", "-fPIC", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
     for unit in units:
         library = unit.with_suffix(".so")
-        subprocess.run(["cc", *flags, "-o", library, unit, tmp_path / "functions.c", "-lm"], check=True)
+        subprocess.run([gcc, *flags, "-o", library, unit, tmp_path / "functions.c", "-lm"], check=True)
     found = np.zeros((2, 3), "float32")
     load_module(units[0].with_suffix(".so"))(X, found)
     np.testing.assert_array_equal(found, X * 10 + 4)

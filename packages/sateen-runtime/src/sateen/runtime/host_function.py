@@ -11,7 +11,7 @@ from typing import Any
 from sateen.runtime.abi import DLTensor, PublicFunction, Status
 from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.dtype import DType, TypeCode
-from sateen.runtime.ndarray import NDArray
+from sateen.runtime.ndarray import NDArray, compact_strides
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,8 @@ class HostFunction:
 
 def _array(tensor: DLTensor) -> NDArray:
     """Memory that the compiled code lends."""
-    shape, strides = (tuple(given[: tensor.ndim]) if tensor.ndim else () for given in (tensor.shape, tensor.strides))
+    shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else compact_strides(shape)
     dtype = DType(TypeCode(tensor.dtype.code), tensor.dtype.bits)
     device = Device(DeviceKind(tensor.device.device_type), tensor.device.device_id)
     address = (tensor.data or 0) + tensor.byte_offset

@@ -297,7 +297,7 @@ def empty(
 
 def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], NDArray]:
     """A function that makes arrays as `empty` does, all of this shape and element type."""
-    form = _form(shape, _compact_strides(shape), dtype, _CPU)
+    form = _form(shape, compact_strides(shape), dtype, _CPU)
     numpy, size = dtype.numpy, prod(shape) * dtype.bytes + ALIGNMENT
 
     def allocate() -> NDArray:
@@ -360,7 +360,7 @@ def from_dlpack(producer: SupportsDLPack) -> NDArray:
     if tensor.dtype.lanes != 1:
         raise ArgumentError(f"expected an element type of one lane for an array, found {tensor.dtype.lanes}")
     shape = tuple(tensor.shape[: tensor.ndim])
-    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _compact_strides(shape)
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else compact_strides(shape)
     if tensor.byte_offset and not device.kind.has_addresses:
         raise ArgumentError(
             f"expected an array that begins where its memory on {device} does, found byte_offset {tensor.byte_offset}; "
@@ -389,5 +389,6 @@ def _is_compact(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
-def _compact_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+def compact_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of elements in row-major order without gaps."""
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
