@@ -20,8 +20,8 @@ from sateen.runtime.wasm_records import (
     ExternalKind,
     SectionCode,
     WasmReader,
+    constant,
     encoded_name,
-    padded,
     place_in_memory,
     sized,
     unsigned,
@@ -37,8 +37,8 @@ _EXTENT_BYTES, _POINTER_BYTES = 8, 4
 _PROCESSOR = 1
 _RUN_TYPE = b"\x60\x00\x01\x7f"
 """No parameters, an integer of 32 bits as the result."""
-_CONSTANT, _CALL, _END = b"\x41", b"\x10", b"\x0b"
-_NO_LOCALS = b"\x00"
+_CALL, _END = b"\x10", b"\x0b"
+_NO_LOCALS = _NO_ITEMS = b"\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,45 @@ def _bytes_of(p: Parameter) -> int:
 
 
 def _network_module(module: bytes, parameters: bytes | memoryview, signature: Signature) -> NetworkModule:
+    sections = _sections_of(module)
+    _require_own_memory(sections.pop(SectionCode.IMPORT))
+    exports = _exports(sections[SectionCode.EXPORT])
+    heap = _globals(sections[SectionCode.GLOBAL])[exports["__heap_base"]]
+    places, described_at, end = _placed(signature.parameters, heap)
+    if end > MEMORY_END:
+        raise ArtifactError(f"expected a network that fits into 4 GiB of memory, found one of {end} bytes")
+    pages = -(-end // _PAGE)
+    described, pointers = _descriptions(signature.parameters, places, described_at)
+    arguments = map(constant, (0, pointers, len(signature.parameters)))
+    call = b"".join([_NO_LOCALS, *arguments, _CALL, unsigned(exports[ENTRY]), _END])
+    own_type, own_function = (_count(sections[code]) for code in (SectionCode.TYPE, SectionCode.FUNCTION))
+    names = [
+        encoded_name(name) + bytes([kind]) + unsigned(index)
+        for name, kind, index in (
+            (ENTRY, ExternalKind.FUNCTION, own_function),
+            (_MESSAGE, ExternalKind.FUNCTION, exports[_MESSAGE]),
+            (_MEMORY, ExternalKind.MEMORY, 0),
+        )
+    ]
+    data = [
+        b"".join([b"\0", place_in_memory(place), sized(content)])
+        for place, content in ((places[signature.parameters[-2].name], parameters), (described_at, described))
+    ]
+    added: dict[int, list[bytes]] = {
+        SectionCode.TYPE: [_RUN_TYPE],
+        SectionCode.FUNCTION: [unsigned(own_type)],
+        SectionCode.MEMORY: [b"\0" + unsigned(pages)],
+        SectionCode.EXPORT: names,
+        SectionCode.CODE: [sized(call)],
+        SectionCode.DATA: data,
+    }
+    sections |= {SectionCode.MEMORY: _NO_ITEMS, SectionCode.EXPORT: _NO_ITEMS}
+    sections |= {code: _with_items(sections.get(code, _NO_ITEMS), items) for code, items in added.items()}
+    content = b"".join([WASM_HEADER, *(bytes([code]) + sized(sections[code]) for code in sorted(sections))])
+    return NetworkModule(content, places, pages * _PAGE)
+
+
+def _sections_of(module: bytes) -> dict[int, bytes]:
     if not module.startswith(WASM_HEADER):
         raise ArtifactError("expected a module of WebAssembly to export, found another kind of code")
     sections: dict[int, bytes] = {}
@@ -97,39 +136,7 @@ def _network_module(module: bytes, parameters: bytes | memoryview, signature: Si
     while not reader.is_done:
         code, part = reader.byte(), reader.part()
         sections[code] = module[part.place : part.end]
-    _require_own_memory(sections.pop(SectionCode.IMPORT))
-    exports = _exports(sections[SectionCode.EXPORT])
-    heap = _globals(sections[SectionCode.GLOBAL])[exports["__heap_base"]]
-    places, end = _placed(signature.parameters, heap)
-    needed = end + sum(_EXTENT_BYTES * len(p.shape) + _TENSOR.size + _POINTER_BYTES for p in signature.parameters)
-    if needed > MEMORY_END:
-        raise ArtifactError(f"expected a network that fits into 4 GiB of memory, found one of {needed} bytes")
-    memory_bytes = -(-needed // _PAGE) * _PAGE
-    described, pointers = _descriptions(signature.parameters, places, end)
-
-    own_type, own_function = (_count(sections[code]) for code in (SectionCode.TYPE, SectionCode.FUNCTION))
-    numbers = [0, pointers, len(signature.parameters)]
-    call = b"".join([*(_CONSTANT + padded(number) for number in numbers), _CALL, unsigned(exports[ENTRY])])
-    exported = (
-        (ENTRY, ExternalKind.FUNCTION, own_function),
-        (_MESSAGE, ExternalKind.FUNCTION, exports[_MESSAGE]),
-        (_MEMORY, ExternalKind.MEMORY, 0),
-    )
-    names = [encoded_name(name) + bytes([kind]) + unsigned(index) for name, kind, index in exported]
-    block = places[signature.parameters[-2].name]
-    data = [
-        b"".join([b"\0", place_in_memory(place), sized(content)])
-        for place, content in ((block, parameters), (end, described))
-        if len(content)
-    ]
-    sections[SectionCode.TYPE] = _with_items(sections[SectionCode.TYPE], _RUN_TYPE)
-    sections[SectionCode.FUNCTION] = _with_items(sections[SectionCode.FUNCTION], unsigned(own_type))
-    sections[SectionCode.MEMORY] = _with_items(b"\0", b"\0" + unsigned(memory_bytes // _PAGE))
-    sections[SectionCode.EXPORT] = _with_items(b"\0", *names)
-    sections[SectionCode.CODE] = _with_items(sections[SectionCode.CODE], sized(_NO_LOCALS + call + _END))
-    sections[SectionCode.DATA] = _with_items(sections.get(SectionCode.DATA, b"\0"), *data)
-    content = b"".join([WASM_HEADER, *(bytes([code]) + sized(sections[code]) for code in sorted(sections))])
-    return NetworkModule(content, places, memory_bytes)
+    return sections
 
 
 def _require_own_memory(imports: bytes) -> None:
@@ -162,14 +169,19 @@ def _globals(section: bytes) -> list[int]:
     return values
 
 
-def _placed(parameters: Sequence[Parameter], start: int) -> tuple[dict[str, int], int]:
-    """The place of each array from `start` on, and where the last one ends; the block of parameters is the first, so
-    that all data of the module lie together."""
-    places = {}
-    for p in (parameters[-2], *parameters[:-2], parameters[-1]):
-        places[p.name] = _aligned(start)
-        start = _aligned(places[p.name] + max(_bytes_of(p), 1))
-    return places, start
+def _placed(parameters: Sequence[Parameter], start: int) -> tuple[dict[str, int], int, int]:
+    """The place of each array from `start` on, the place of their descriptions, and the end of all.
+
+    The block of parameters and the descriptions, which are data of the module, come first.
+    """
+    block, others = parameters[-2], (*parameters[:-2], parameters[-1])
+    places = {block.name: _aligned(start)}
+    described_at = end = _aligned(places[block.name] + _bytes_of(block))
+    end += sum(_EXTENT_BYTES * len(p.shape) + _TENSOR.size + _POINTER_BYTES for p in parameters)
+    for p in others:
+        places[p.name] = _aligned(end)
+        end = places[p.name] + max(_bytes_of(p), 1)
+    return places, described_at, end
 
 
 def _descriptions(parameters: Sequence[Parameter], places: Mapping[str, int], start: int) -> tuple[bytes, int]:
@@ -189,7 +201,7 @@ def _count(section: bytes) -> int:
     return WasmReader(section).unsigned()
 
 
-def _with_items(section: bytes, *items: bytes) -> bytes:
+def _with_items(section: bytes, items: Sequence[bytes]) -> bytes:
     """A section that is a vector, with more items at its end."""
     reader = WasmReader(section)
     count = reader.unsigned()

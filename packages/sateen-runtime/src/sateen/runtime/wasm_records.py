@@ -109,10 +109,14 @@ def padded(value: int) -> bytes:
     return bytes(value >> 7 * i & 0x7F | (0x80 if i < 4 else 0) for i in range(5))
 
 
+def constant(value: int) -> bytes:
+    """The instruction that gives a number of 32 bits, such as an address."""
+    return b"\x41" + padded(value - MEMORY_END if value >= MEMORY_END >> 1 else value)
+
+
 def place_in_memory(address: int) -> bytes:
     """The expression of an address."""
-    signed = address - MEMORY_END if address >= MEMORY_END >> 1 else address
-    return b"\x41" + padded(signed) + b"\x0b"
+    return constant(address) + b"\x0b"
 
 
 def sized(content: bytes | memoryview) -> bytes:
