@@ -84,7 +84,7 @@ def test_damage(place: int, what: str, mlp: Artifact, refusal: Callable[[bytes],
 
 def test_damage_behind_the_first_leaf(refusal: Callable[[bytes], object]) -> None:
     content = bytearray(build(workloads.squeezenet(image=64), "wasm32").to_bytes())
-    content[-(1 << 20)] ^= 1
+    content[len(content.rstrip(b"\0")) - 1] ^= 1
     assert 'section "parameters" does not have its digest in leaf 1 of 4 MiB' in str(refusal(bytes(content)))
 
 

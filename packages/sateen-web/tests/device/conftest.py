@@ -17,6 +17,7 @@ import pytest
 from sateen.rpc import Key, Proxy, RemoteSession
 
 DEVICE = Path(__file__).parents[2] / "src" / "device"
+OLDEST_NODE = 22
 MODULES = ("channel", "errors", "handshake", "key", "messages", "stream")
 
 ENDS = """
@@ -113,6 +114,9 @@ def start_device(key: Key, proxy: Proxy) -> Iterator[Callable[..., Device]]:
     program = shutil.which("node")
     if program is None:
         pytest.skip("node is not installed")
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    if int(version.removeprefix("v").split(".")[0]) < OLDEST_NODE:
+        pytest.skip(f"node is {version.strip()}, and WebSocket is in {OLDEST_NODE} and later")
     with ExitStack() as stack:
         yield lambda **options: stack.enter_context(
             Device(program, address(proxy), {"name": "page", "key": key.secret.hex(), **options})
