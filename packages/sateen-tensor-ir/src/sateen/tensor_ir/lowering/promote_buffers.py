@@ -14,7 +14,7 @@ from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, Function, If, LoopKin
 from sateen.tensor_ir.ir.visit import SharingRewriter, StatementRewriter, children, walk
 from sateen.tensor_ir.lowering.accesses import Access, Accesses
 from sateen.tensor_ir.lowering.keep_loops import KEEP
-from sateen.tensor_ir.lowering.registers import RegisterFile, is_rounded
+from sateen.tensor_ir.lowering.registers import RegisterFile, has_vectors, is_rounded
 from sateen.tensor_ir.lowering.remarks import Listener, Remark, unheard
 from sateen.tensor_ir.targets import Machine
 
@@ -113,6 +113,8 @@ class _Promoter(StatementRewriter):
                 if names:
                     raise _Refused(f"an index varies with {', '.join(names)}")
         for loop in loops:
+            if not has_vectors(self.machine):
+                raise _Refused(f"an index varies with loop {loop.var.name}, and code for the target is to be short")
             if KEEP in loop.pragmas:
                 raise _Refused(f"an index varies with loop {loop.var.name}, which its pragma keeps")
             if not isinstance(loop.start, ex.Const) or not isinstance(loop.extent, ex.Const):

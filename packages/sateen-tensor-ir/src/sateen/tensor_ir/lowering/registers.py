@@ -18,6 +18,14 @@ LEFT_FREE = 4
 OTHER_EFFECTS = (Barrier, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
 """Statements with other effects than stores, among which no access moves."""
 
+LEAST_VECTOR_BYTES = 16
+"""The least width of vectors that are worth loops of their own."""
+
+
+def has_vectors(machine: Machine) -> bool:
+    """Whether a machine computes in vectors. Others are small, and so are their programs to be."""
+    return machine.vector_bytes >= LEAST_VECTOR_BYTES and not machine.vectors_in_scalars
+
 
 class RegisterFile:
     """The vector registers of a machine, and how many of them are taken; a scalar takes one as well."""

@@ -36,6 +36,8 @@ class _Splitter(StatementRewriter):
     def rewrite_For(self, s: For) -> Stmt:
         if s.kind is not LoopKind.VECTORIZED or not isinstance(s.extent, ex.Const):
             return self.descend(s)
+        if not ex.is_const(s.start, 0):
+            return s
         count = int(s.extent.value)
         if count & (count - 1) == 0 or any(isinstance(n, For) for n in walk(s.body)):
             return s

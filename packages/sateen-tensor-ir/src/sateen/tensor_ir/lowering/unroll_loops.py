@@ -8,13 +8,14 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Stmt, While, lets
 from sateen.tensor_ir.ir.visit import StatementRewriter, children, walk
 from sateen.tensor_ir.lowering.keep_loops import KEEP
-from sateen.tensor_ir.lowering.registers import OTHER_EFFECTS
+from sateen.tensor_ir.lowering.registers import OTHER_EFFECTS, has_vectors
 from sateen.tensor_ir.lowering.remarks import Listener, Remark, unheard
 from sateen.tensor_ir.targets import Machine
 
 MOST_ITERATIONS = 8
 MOST_STATEMENTS = 16
 """The most statements that a loop becomes."""
+_EXPANDED = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
 
 
 def unroll_loops(function: Function, machine: Machine, listener: Listener = unheard) -> Function:
@@ -26,14 +27,10 @@ def unroll_loops(function: Function, machine: Machine, listener: Listener = unhe
 
     A loop with the pragma `keep` stays.
     """
-    if machine.vectors_in_scalars or machine.vector_bytes < LEAST_BYTES:
+    if not has_vectors(machine):
         return function
     body = _Unroller(listener).rewrite(function.body)
     return function if body is function.body else replace(function, body=body)
-
-
-LEAST_BYTES = 16
-"""The least width of vectors of processors that have room for longer code."""
 
 
 class _Unroller(StatementRewriter):
@@ -55,9 +52,6 @@ class _Unroller(StatementRewriter):
             return loop
         self.listener(Remark(f"loop {s.var.name}", f"unrolled, {count} iterations", is_done=True))
         return replace(loop, kind=LoopKind.UNROLLED)
-
-
-_EXPANDED = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
 
 
 def _statements(s: Stmt) -> int:

@@ -22,12 +22,11 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.visit import StatementRewriter, free_vars, rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.independent_iterations import DependentError, LoopBody
 from sateen.tensor_ir.lowering.keep_loops import KEEP
+from sateen.tensor_ir.lowering.registers import has_vectors
 from sateen.tensor_ir.lowering.remarks import Listener, Remark, unheard
 from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.targets import Machine
 
-LEAST_BYTES = 16
-"""The least width of vectors that are worth it."""
 SUMS = 4
 """The vectors, or scalars, of a loop around a reduction: so many sums hide the latency of an addition."""
 LEAST_MASKED = 4
@@ -51,7 +50,7 @@ def vectorize_loops(function: Function, machine: Machine, listener: Listener = u
     lanes would not lie side by side. Around a sum four such iterations run side by side, term by term, as scalars. No
     sum is reassociated. Keeps: each variable bound once.
     """
-    if machine.vector_bytes < LEAST_BYTES or machine.vectors_in_scalars:
+    if not has_vectors(machine):
         return function
     body = _Vectorizer(function, machine, listener).rewrite(function.body)
     return function if body is function.body else replace(function, body=body)
@@ -167,6 +166,7 @@ class _Vectorizer(StatementRewriter):
         return pieces
 
     def _symbolic_pieces(self, extent: Expr, widths: Sequence[int]) -> list[_Piece]:
+        """Parts of these widths and of single iterations; all are empty for an extent that is not positive."""
         low = self.analyzer.lower(self.analyzer.form(extent))
         count = extent if low is not None and low >= 0 else ex.maximum(extent, 0)
         pieces, rest, done = [], count, ex.as_expr(0)
@@ -177,6 +177,7 @@ class _Vectorizer(StatementRewriter):
 
 
 def _piece(s: For, piece: _Piece, *, is_first: bool) -> Stmt:
+    """The loop over a part of the iterations; the first one has the variables of the body."""
     body = s.body if is_first else rename_bound(s.body)
     outer, lane = Var(s.var.name), Var(f"{s.var.name}_lane")
     first = s.start + piece.first
