@@ -105,7 +105,7 @@ def test_machine_code_agrees_with_the_reference(function: MathFunction, dtype: s
         s[y].vectorize(s[y].split(y.op.axis[0], lanes)[1])
     arrays = operands(function, dtype)
     result = np.zeros(arrays[0].shape, dtype)
-    build(s, [*given, y])(*arrays, result)
+    build(s, [*given, y], keep_loops=True)(*arrays, result)
     check(function, dtype, result)
 
 

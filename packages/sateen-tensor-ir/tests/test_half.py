@@ -21,7 +21,7 @@ def converted(values: np.ndarray, dtype: str, lanes: int) -> np.ndarray:
     schedule, result = te.create_schedule(y), np.empty(values.shape, dtype)
     if lanes > 1:
         schedule[y].vectorize(schedule[y].split(y.op.axis[0], lanes)[1])
-    load_module(build(schedule, [x, y], target).library())["run"](values, result)
+    load_module(build(schedule, [x, y], target, keep_loops=True).library())["run"](values, result)
     return result
 
 

@@ -14,7 +14,7 @@ SIGNED, UNSIGNED = ["int8", "int16", "int32", "int64"], ["uint8", "uint16", "uin
 INTEGERS = [*SIGNED, *UNSIGNED]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 LOOPS = (
-    "for i in [0, 24):\n    {}",
+    "for i in [0, 24) keep:\n    {}",
     "vectorized i in [0, 24):\n    {}",
     "vectorized i in [0, 32):\n    if i < 24:\n      {}",
     "vectorized i in [0, 24):\n    if m[i]:\n      {}",
@@ -127,6 +127,19 @@ def test_conditions():
 )
 def test_bits_are_reinterpreted(source, target):
     check([(f"reinterpret:{target}(x[i])", target)], x=source)
+
+
+def test_an_index_of_any_data_is_compared_with_lanes():
+    source = """\
+function f(x: uint64[6] align 8, y: out int32[6, 16] align 4)
+  for i in [0, 6) keep:
+    vectorized j in [0, 16):
+      y[i, j] = select(index(x[i]) > j, int32(1), int32(0))
+"""
+    x = np.array([0, 5, 99, 1 << 63, (1 << 63) - 1, (1 << 64) - 1], np.uint64)
+    y = np.zeros((6, 16), np.int32)
+    build_functions([parse_function(source)])(x, y)
+    np.testing.assert_array_equal(y, x.astype(np.int64)[:, None] > np.arange(16))
 
 
 def test_lanes_pieces_and_uniform_values():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
@@ -284,7 +285,7 @@ class Expressions:
         """A linear comparison with the lane as 32-bit lane numbers against one limit; None for other conditions."""
         difference = self.environment.analyzer.slack(e)
         stride = None if difference is None else self.addresses.lane_stride(difference)
-        if difference is None or stride is None or stride == 0:
+        if difference is None or stride is None or stride == 0 or self._may_be_huge(difference):
             return None
         constant, terms = self.addresses.evaluate(difference)
         if not terms:
@@ -306,6 +307,15 @@ class Expressions:
             "i1",
             self.environment.width,
         )
+
+    def _may_be_huge(self, form: Linear) -> bool:
+        """Whether data in a form may be so large that the form overflows, although nothing in the program does."""
+        for atom in form.terms:
+            if any(isinstance(n, ex.Cast) for n in walk(atom)):
+                low, high = self.environment.analyzer.atom_interval(atom)
+                if low is None or high is None or max(-low, high) >> 62:
+                    return True
+        return False
 
     def _not(self, e: ex.Not) -> LlvmValue:
         value = self.value(e.value)
