@@ -61,6 +61,8 @@ def test_each_step_is_stored_in_the_result_and_read_from_it() -> None:
     ]
     np.testing.assert_allclose(evaluate([total], {x: a})[0], np.cumsum(a.astype("float64"), 0))
     build(te.create_schedule(total), [x, total])(a[:0], a[:0].copy())  # no rows: nothing is stored
+    x, *_, total = running_sum(1)
+    assert "total[t" not in agrees(te.create_schedule(total), [x, total], {x: a[:1]})  # no steps
 
 
 def test_the_loops_of_a_step_are_scheduled_as_any() -> None:

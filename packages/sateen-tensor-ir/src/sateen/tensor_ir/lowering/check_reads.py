@@ -91,6 +91,8 @@ def check_steps(plans: Plans, schedule: Schedule, analyzer: Analyzer) -> None:
                 continue
             scan = home[0].op
             assert isinstance(scan, ScanOp)
+            if analyzer.prove(scan.scan_axis.extent <= 0):
+                continue
             known = [*plan.guards, *(substitute(c, plan.axis_value) for c in conditions)]
             point = analyzer.form(substitute(read.indices[0], plan.axis_value))
             where = f"lower: {plan.stage.name!r} reads {read}; in scan {scan.name!r}"

@@ -1,0 +1,59 @@
+"""Running mean and variance of many signals: two states over time, each step computed from the one before.
+
+Time is the first dimension. The steps follow one another; what a step computes is scheduled like any other stage.
+"""
+
+import numpy as np
+
+from sateen import runtime
+from sateen.tensor_ir import Machine, build, lower, te
+
+SIGNALS, KEEP = 4096, 0.9
+LANES = Machine.of("llvm").lanes("float32")
+
+
+def running_moments() -> tuple[te.Schedule, list[te.Tensor]]:
+    """mean[t] and variance[t] of x[0] to x[t], in which older values count less and less."""
+    steps = te.var("steps")
+    shape = (steps, SIGNALS)
+    x = te.placeholder(shape, name="x")
+    mean, variance = te.placeholder(shape, name="mean"), te.placeholder(shape, name="variance")
+    first = te.compute((1, SIGNALS), lambda t, i: x[t, i], name="first")
+    nothing = te.compute((1, SIGNALS), lambda t, i: te.const(0, "float32"), name="nothing")
+    step = te.compute(shape, lambda t, i: (x[t, i] - mean[t - 1, i]) * (1 - KEEP), name="step")
+    next_mean = te.compute(shape, lambda t, i: mean[t - 1, i] + step[t, i], name="next_mean")
+    next_variance = te.compute(
+        shape, lambda t, i: (variance[t - 1, i] + step[t, i] * (x[t, i] - mean[t - 1, i])) * KEEP, name="next_variance"
+    )
+    means, variances = te.scan(
+        [first, nothing], [next_mean, next_variance], [mean, variance], inputs=[x], name="moments"
+    )
+
+    s = te.create_schedule([means, variances])
+    s[step].compute_inline()
+    for update in updates:
+        s[update].vectorize(s[update].split(update.op.axis[1], factor=LANES)[1])
+    return s, [x, means, variances]
+
+
+def main() -> None:
+    s, arguments = running_moments()
+    print(lower(s, arguments), "\n")
+    moments = build(s, arguments, target="llvm", name="moments")
+
+    x = np.random.default_rng(0).standard_normal((500, SIGNALS), dtype=np.float32)
+    means, variances = runtime.empty(x.shape), runtime.empty(x.shape)
+    moments(x, means, variances)
+    mean, variance = x[0].astype("float64"), np.zeros(SIGNALS)
+    for t in range(1, len(x)):
+        step = (x[t] - mean) * (1 - KEEP)
+        variance = (variance + step * (x[t] - mean)) * KEEP
+        mean = mean + step
+        np.testing.assert_allclose(means.numpy()[t], mean, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(variances.numpy()[t], variance, rtol=0, atol=1e-5)
+    run = moments["moments"].bind(x, means, variances)
+    print(f"{len(x)} steps of {SIGNALS} signals: {runtime.time_evaluator(run)}")
+
+
+if __name__ == "__main__":
+    main()
