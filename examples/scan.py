@@ -25,9 +25,8 @@ def running_moments() -> tuple[te.Schedule, list[te.Tensor]]:
     next_variance = te.compute(
         shape, lambda t, i: (variance[t - 1, i] + step[t, i] * (x[t, i] - mean[t - 1, i])) * KEEP, name="next_variance"
     )
-    means, variances = te.scan(
-        [first, nothing], [next_mean, next_variance], [mean, variance], inputs=[x], name="moments"
-    )
+    updates = [next_mean, next_variance]
+    means, variances = te.scan([first, nothing], updates, [mean, variance], inputs=[x], name="moments")
 
     s = te.create_schedule([means, variances])
     s[step].compute_inline()
