@@ -19,6 +19,7 @@ from sateen.rpc import (
     accept,
     greet,
     query,
+    standing_connection,
     tracked_session,
 )
 from sateen.rpc import proxy as proxies
@@ -111,7 +112,7 @@ def waiting(at, key, name):
 
 def test_a_name_is_that_of_one_device(proxy, key, eventually):
     first, answer = waiting(proxy, key, "pi")
-    assert answer == {"beat": proxies.SILENCE_SECONDS / 4}
+    assert answer == {"beat": standing_connection.SILENCE_SECONDS / 4}
     second, answer = waiting(proxy, key, "pi")
     assert answer["message"] == "expected a name that no device waits under, found 'pi'"
     first.close()
@@ -129,7 +130,7 @@ def test_a_device_that_does_not_come_is_told(monkeypatch, proxy, key):
 
 
 def test_a_device_that_is_silent_is_forgotten(monkeypatch, proxy, key, eventually):
-    monkeypatch.setattr(proxies, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(standing_connection, "SILENCE_SECONDS", 0.2)
     device, _ = waiting(proxy, key, "pi")
     eventually(lambda: not names_of(proxy, key))
     device.close()

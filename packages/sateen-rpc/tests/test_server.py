@@ -219,10 +219,11 @@ def test_a_forked_process_neither_uses_nor_ends_the_session_of_its_parent(server
 
 
 def test_nothing_is_left_of_a_session(connect, server, library, eventually):
-    folders = set(Path(tempfile.gettempdir()).glob("sateen-session-*"))
     with connect() as session:
         session.load(library)
-        (folder,) = set(Path(tempfile.gettempdir()).glob("sateen-session-*")) - folders
+        (served,) = server._sessions.values()
+        folder = served._scratch
+        assert folder.exists()
     eventually(lambda: not server.holders() and not folder.exists())
     assert not children_named("sateen.rpc.child")
 

@@ -17,7 +17,7 @@ from sateen.rpc import (
     dialing,
     greet,
     query,
-    standing,
+    standing_connection,
     tracked_session,
     tracker,
 )
@@ -127,7 +127,7 @@ def test_a_client_that_gives_up_leaves_the_queue(track, key, eventually):
     at = track()
     with socket.create_connection(at.address) as connection:
         channel = greet(connection, key)
-        channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "seconds": 600.0})
+        channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "wait": 600.0})
         eventually(lambda: len(query(*at.address, key)["waiting"]) == 1)
     eventually(lambda: not query(*at.address, key)["waiting"])
 
@@ -156,7 +156,7 @@ def test_a_wait_must_be_one(track, key, seconds):
         tracked_session(*at.address, key, "pi", wait=seconds)
     with socket.create_connection(at.address) as connection:
         channel = greet(connection, key)
-        channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "seconds": seconds})
+        channel.send({"op": "ask", "name": "pi", "priority": 0, "holder": "a", "wait": seconds})
         answer, _ = channel.receive(time.monotonic() + 5)
     assert answer["message"].startswith("expected seconds to wait, at most")
 
@@ -199,7 +199,7 @@ def test_a_device_that_can_t_go_there_says_why_and_comes_back(track, stack, key,
             raise refusals.pop()
         return dialing.connected(*arguments)
 
-    monkeypatch.setattr(standing, "connected", connected)
+    monkeypatch.setattr(standing_connection, "connected", connected)
     at = track()
     server = stack.enter_context(Server("127.0.0.1", 0, [key], tmp_path / "store"))
     stack.callback(Registration(server, "pi", at.address, key, tell=told.append).close)
@@ -216,6 +216,7 @@ def test_a_device_that_can_t_go_there_says_why_and_comes_back(track, stack, key,
 
 def test_a_device_that_does_not_answer_keeps_nobody_from_another(track, device, key, monkeypatch, eventually):
     monkeypatch.setattr(tracker, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(standing_connection, "SILENCE_SECONDS", 200.0)  # so that it is not just forgotten
     at = track()
     with socket.create_connection(at.address) as connection:
         mute = greet(connection, key)
@@ -225,7 +226,7 @@ def test_a_device_that_does_not_answer_keeps_nobody_from_another(track, device, 
         device(at)
         eventually(lambda: names_of(at, key) == [("pi", "free")] * 2)
         for _ in range(2):
-            with tracked_session(*at.address, key, "pi", wait=100.0) as session:
+            with tracked_session(*at.address, key, "pi", wait=60.0) as session:
                 session.info()
 
 
@@ -241,7 +242,7 @@ def test_a_device_that_goes_is_forgotten_and_its_clients_go_elsewhere(track, dev
 
 
 def test_sessions_and_devices_outlive_a_tracker(track, device, key, monkeypatch, eventually):
-    monkeypatch.setattr(standing, "LONGEST_PAUSE", 0.2)
+    monkeypatch.setattr(standing_connection, "LONGEST_PAUSE", 0.2)
     at = track()
     device(at)
     with tracked_session(*at.address, key, "pi") as session:
@@ -254,7 +255,7 @@ def test_sessions_and_devices_outlive_a_tracker(track, device, key, monkeypatch,
 
 
 def test_a_silent_device_is_forgotten(track, key, monkeypatch, eventually):
-    monkeypatch.setattr(tracker, "SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(standing_connection, "SILENCE_SECONDS", 0.3)
     at = track()
     with socket.create_connection(at.address) as connection:
         channel = greet(connection, key)

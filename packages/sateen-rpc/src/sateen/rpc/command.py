@@ -16,17 +16,17 @@ from threading import Thread
 
 from sateen.rpc.dialing import Route
 from sateen.rpc.keys import Key, add_key, read_key, read_keys
-from sateen.rpc.limits import SessionLimits
 from sateen.rpc.listener import ANYWHERE, Address, Opening, listening
 from sateen.rpc.pairing import SECONDS, await_pair, new_code, pair
+from sateen.rpc.proxied_device import WaitingDevice
 from sateen.rpc.proxy import Proxy
-from sateen.rpc.registration import Registration
+from sateen.rpc.registered_device import Registration
 from sateen.rpc.server import Server
+from sateen.rpc.session_limits import SessionLimits
 from sateen.rpc.tls import certified, trusting
-from sateen.rpc.tracked import query
 from sateen.rpc.tracker import Tracker
+from sateen.rpc.tracker_client import query
 from sateen.rpc.version import __version__
-from sateen.rpc.waiting import WaitingDevice
 from sateen.runtime.errors import ArgumentError, SateenError, printable
 
 

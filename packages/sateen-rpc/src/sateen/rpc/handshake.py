@@ -20,6 +20,7 @@ from time import monotonic
 from sateen.rpc.keys import ID_BYTES, KEY_BYTES, Key, code_of
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionLostError, SessionRefusedError, SessionVersionError
+from sateen.runtime.framing import lost
 
 VERSION = 1
 SECONDS = 5.0
@@ -124,4 +125,4 @@ def _read(connection: socket.socket, count: int, deadline: float, alert: bytes |
 def _lost(error: OSError) -> SessionLostError:
     if isinstance(error, TimeoutError):
         return SessionLostError(f"expected a handshake within {SECONDS:g} s, it did not come")
-    return SessionLostError(f"the connection was lost: {error.strerror or error}")
+    return lost(error)

@@ -17,12 +17,11 @@ from sateen.rpc.dialing import CONNECT_SECONDS
 from sateen.rpc.keys import Key
 from sateen.rpc.listener import Caller, Listener
 from sateen.rpc.relay import relay
+from sateen.rpc.standing_connection import attend
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionError, SessionRefusedError
 from sateen.runtime.framing import Header, require_fields
 
-SILENCE_SECONDS = 20.0
-"""A device that says nothing for so long has gone."""
 MOST_CONNECTED = 256
 """The most clients that are connected at once."""
 
@@ -37,6 +36,11 @@ class _Waiting:
     since: float = field(default_factory=monotonic)
     heard: float = field(default_factory=monotonic)
     clients: int = 0
+
+    def hear(self, header: Header) -> None:
+        if header != {"op": "beat"}:
+            raise SessionRefusedError(f"expected a beat of a device, found {header.get('op')!r:.80}")
+        self.heard = monotonic()
 
 
 @dataclass(slots=True)
@@ -88,12 +92,7 @@ class Proxy(Listener):
                 raise SessionRefusedError(f"expected a name that no device waits under, found {device.name!r}")
             self._devices[device.name] = device
         try:
-            device.channel.send({"beat": SILENCE_SECONDS / 4})
-            while (message := device.channel.receive(monotonic() + SILENCE_SECONDS)) is not None:
-                if message[0] != {"op": "beat"}:
-                    raise SessionRefusedError(f"expected a beat of a device, found {message[0].get('op')!r:.80}")
-                device.heard = monotonic()
-                device.channel.send({"op": "heard"})
+            attend(device.channel, device.hear)
         finally:
             with self._state:
                 del self._devices[device.name]

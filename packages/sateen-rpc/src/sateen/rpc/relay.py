@@ -16,6 +16,7 @@ from typing import Protocol
 from sateen.rpc.background import started
 from sateen.rpc.handshake import GREETING_BYTES
 from sateen.runtime.errors import SessionLostError, SessionRefusedError
+from sateen.runtime.framing import lost
 
 READ_BYTES = 256 << 10
 """The most bytes that are read, or written, at once."""
@@ -103,7 +104,7 @@ def decoded(connection: socket.socket, coding: Coding, *, is_stranger: bool = Fa
             early = coded.begin(monotonic() + READY_SECONDS)
             ours, theirs = map(opened.enter_context, socket.socketpair())
         except OSError as error:
-            raise SessionLostError(f"the connection was lost: {error.strerror or error}") from None
+            raise lost(error) from None
         plain = _Side(theirs, Plain())
         plain.take(early)
         started(_relay, coded, plain)

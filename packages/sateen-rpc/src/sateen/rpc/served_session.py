@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
 
-from sateen.rpc.limits import SessionLimits
 from sateen.rpc.scratch import ScratchFolder
+from sateen.rpc.session_limits import SessionLimits
 from sateen.rpc.store import trim
 from sateen.rpc.wire import Channel
 from sateen.runtime import SessionService

@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from math import inf
 from threading import Event, Lock
@@ -19,12 +20,11 @@ from time import monotonic
 from sateen.rpc.dialing import MOST_PORT, Route
 from sateen.rpc.keys import Key
 from sateen.rpc.listener import ANYWHERE, Caller, Listener
+from sateen.rpc.standing_connection import attend
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import SessionError, SessionRefusedError
 from sateen.runtime.framing import MOST_SECONDS, Header, require_fields
 
-SILENCE_SECONDS = 20.0
-"""A device that says nothing for so long is forgotten until it comes back."""
 MOST_WAITING = 1000
 """The most clients that wait at once."""
 ANSWER_SECONDS = 3.0
@@ -37,7 +37,7 @@ _ASK: dict[str, type | tuple[type, ...]] = {
     "name": str,
     "priority": int,
     "holder": str,
-    "seconds": (int, float),
+    "wait": (int, float),
 }
 
 
@@ -94,10 +94,10 @@ class Tracker(Listener):
                 require_fields(header, _ASK, "ask")
                 holder = f"{header['holder'][:100]} (key {caller.key.id.hex()})"
                 client = _Client(header["name"], holder, (-header["priority"], next(self._numbers)))
-                if not 0 <= header["seconds"] <= MOST_SECONDS:
+                if not 0 <= header["wait"] <= MOST_SECONDS:
                     most = f"at most {MOST_SECONDS:g}"
-                    raise SessionRefusedError(f"expected seconds to wait, {most}; found {header['seconds']}")
-                self._serve(client, channel, float(header["seconds"]))
+                    raise SessionRefusedError(f"expected seconds to wait, {most}; found {header['wait']}")
+                self._serve(client, channel, float(header["wait"]))
             case "query":
                 require_fields(header, {"op": str}, "query")
                 channel.send(self._told())
@@ -109,10 +109,7 @@ class Tracker(Listener):
         with self._state:
             self._devices.append(device)
         try:
-            device.channel.send({"beat": SILENCE_SECONDS / 4})
-            while (message := device.channel.receive(monotonic() + SILENCE_SECONDS)) is not None:
-                self._hear(device, message[0])
-                device.channel.send({"op": "heard"})  # by which the device knows that this tracker lives
+            attend(device.channel, partial(self._hear, device))
         finally:
             with self._state:
                 self._devices.remove(device)

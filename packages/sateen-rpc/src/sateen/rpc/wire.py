@@ -28,7 +28,7 @@ import numpy as np
 
 from sateen.rpc.messages import packed, unpacked
 from sateen.runtime.errors import SessionLostError, SessionProtocolError
-from sateen.runtime.framing import MOST_SECONDS, Header
+from sateen.runtime.framing import MOST_SECONDS, Header, lost
 
 LENGTHS = struct.Struct("<IQ")
 CODE_BYTES = 16
@@ -140,7 +140,7 @@ class Channel:
             except BlockingIOError:
                 _wait(self._readable, deadline)
             except OSError as error:
-                raise _lost(error) from None
+                raise lost(error) from None
 
     def _rest(self, start: bytes, most_bytes: int) -> tuple[Header, memoryview]:
         begun = monotonic()
@@ -176,7 +176,7 @@ class Channel:
                 _wait(self._readable, deadline)
                 continue
             except OSError as error:
-                raise _lost(error) from None
+                raise lost(error) from None
             if not received:
                 raise SessionLostError("the other side closed the connection within a message")
             view = view[received:]
@@ -191,7 +191,7 @@ class Channel:
             except BlockingIOError:
                 _wait(self._writable, deadline)
             except OSError as error:
-                raise _lost(error) from None
+                raise lost(error) from None
 
 
 def _wait(ready: select.poll, deadline: float | None) -> None:
@@ -204,11 +204,6 @@ def _wait(ready: select.poll, deadline: float | None) -> None:
     if left <= 0:
         raise TimeoutError
     ready.poll(ceil(min(left, MOST_SECONDS) * 1000))
-
-
-def _lost(error: OSError) -> SessionLostError:
-    """Among these is ETIMEDOUT of the network, which as TimeoutError would look like a deadline of ours."""
-    return SessionLostError(f"the connection was lost: {error.strerror or error}")
 
 
 def _seconds_for(count: int) -> float:

@@ -84,7 +84,7 @@ class JsonConnection:
         except TimeoutError:
             raise
         except OSError as error:
-            raise _lost(error) from None
+            raise lost(error) from None
 
     def receive(self, deadline: float | None = None, most_bytes: int = 0) -> tuple[Header, memoryview] | None:
         self._connection.settimeout(None)
@@ -93,13 +93,13 @@ class JsonConnection:
         except TimeoutError:
             raise
         except OSError as error:
-            raise _lost(error) from None
+            raise lost(error) from None
 
     def close(self) -> None:
         self._connection.close()
 
 
-def _lost(error: OSError) -> SessionLostError:
+def lost(error: OSError) -> SessionLostError:
     return SessionLostError(f"the connection was lost: {error.strerror or error}")
 
 

@@ -37,7 +37,7 @@ def tracked_session(
         raise ArgumentError(f"expected seconds to wait, at most {MOST_SECONDS:g}; found {wait}")
     tracker = connected(Route(host, port, tls), tracker_key or key)
     try:
-        asked = {"op": "ask", "name": name, "priority": priority, "holder": holder_here(), "seconds": wait}
+        asked = {"op": "ask", "name": name, "priority": priority, "holder": holder_here(), "wait": wait}
         tracker.send(asked)
         granted = answer_of(tracker, wait + CONNECT_SECONDS)
     finally:

@@ -6,17 +6,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Semaphore
-from time import monotonic
 
 from sateen.rpc.background import started
 from sateen.rpc.dialing import CONNECT_SECONDS, Route, answer_of, connected
 from sateen.rpc.keys import Key
 from sateen.rpc.listener import MOST_STRANGERS
 from sateen.rpc.server import Server
-from sateen.rpc.standing import MISSED, StandingConnection, silent
-from sateen.rpc.wire import Channel
+from sateen.rpc.standing_connection import StandingConnection, silent
 from sateen.runtime.errors import SateenError, SessionProtocolError, SessionRefusedError
-from sateen.runtime.framing import require_fields
+from sateen.runtime.framing import Header, require_fields
 
 
 class WaitingDevice(StandingConnection):
@@ -30,22 +28,17 @@ class WaitingDevice(StandingConnection):
         self._server = server
         self._room = Semaphore(MOST_STRANGERS)
         self._name = route.device
-        super().__init__(replace(route, device=""), key, tell)
+        super().__init__(replace(route, device=""), key, tell, Event())
 
-    def talk(self, channel: Channel) -> None:
-        channel.send({"op": "wait", "device": self._name})
-        beat = self.known(answer_of(channel), "wait")
-        is_over = Event()
-        beating = started(_beat, channel, beat, is_over)
-        try:
-            while (message := channel.receive(monotonic() + MISSED * beat)) is not None:
-                if message[0] != {"op": "heard"}:
-                    require_fields(message[0], {"op": str, "token": str}, "come")
-                    self._come(message[0]["token"])
-        finally:
-            is_over.set()
-            channel.close()
-            beating.join()
+    def greeting(self) -> Header:
+        return {"op": "wait", "device": self._name}
+
+    def word(self) -> Header:
+        return {"op": "beat"}
+
+    def hear(self, header: Header) -> None:
+        require_fields(header, {"op": str, "token": str}, "come")
+        self._come(header["token"])
 
     def _come(self, token: str) -> None:
         """Lets a client in that the proxy has, by a connection of its own."""
@@ -70,11 +63,3 @@ class WaitingDevice(StandingConnection):
                 self._server.admit(channel.connection)
         finally:
             self._room.release()
-
-
-def _beat(channel: Channel, pause: float, is_over: Event) -> None:
-    """Tells the proxy that this device lives."""
-    with suppress(SateenError):  # who listens meets the same
-        while not is_over.is_set():
-            channel.send({"op": "beat"})
-            is_over.wait(pause)
