@@ -261,14 +261,24 @@ input()
 
 
 def test_uploads_that_were_not_used_for_longest_go_first(tmp_path):
-    for number, name in enumerate("abc"):
-        (tmp_path / name).write_bytes(bytes(100))
-        os.utime(tmp_path / name, (number, number))
+    a, b, c, own = *(tmp_path / (letter * 64) for letter in "abc"), tmp_path / "thesis.txt"
+    for number, file in enumerate((own, a, b, c)):
+        file.write_bytes(bytes(100))
+        os.utime(file, (number, number))
     trim(tmp_path, 250)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "c"]
-    os.utime(tmp_path / "b")
+    assert {*tmp_path.iterdir()} == {own, b, c}
+    os.utime(b)
     trim(tmp_path, 100)
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+    assert {*tmp_path.iterdir()} == {own, b}  # what a user keeps there is no upload
+
+
+def test_a_store_may_be_named_from_the_current_folder(tmp_path, key, library, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Server("127.0.0.1", 0, [key], Path("store")) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session:
+            session.load(library)
+    assert [*(tmp_path / "store").iterdir()]
 
 
 def test_uploads_are_kept_within_the_limit(tmp_path, key, library, eventually):

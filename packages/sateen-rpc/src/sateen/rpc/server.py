@@ -59,7 +59,7 @@ class Server(Listener):
             raise ArgumentError(f"{store}: expected a folder for uploads: {error.strerror}") from None
         super().__init__(host, port, keys, tls)
         self._limits, self._most_sessions = limits, most_sessions
-        self._store = store
+        self._store = store.absolute()  # a session has a folder of its own as the current one
         remove_abandoned()
         self._sessions: dict[str, ServedSession] = {}
         self._reservations: dict[str, Reservation] = {}

@@ -1,4 +1,5 @@
-"""What clients have uploaded, kept for later sessions: files in one folder, each named by its digest."""
+"""What clients have uploaded, kept for later sessions: files in one folder, each named by its digest. Other files there
+are a user's, and stay."""
 
 from __future__ import annotations
 
@@ -6,13 +7,15 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from sateen.runtime.cache_folder import ENTRY_NAME
+
 
 def trim(store: Path, most_bytes: int) -> None:
     """Removes those files that were not used for longest until at most `most_bytes` are left. Sessions set the time of
     a file when they use it."""
     found: list[tuple[float, int, str]] = []
     with suppress(FileNotFoundError), os.scandir(store) as entries:  # people clear folders of caches
-        for entry in entries:
+        for entry in (e for e in entries if ENTRY_NAME.fullmatch(e.name)):
             with suppress(OSError):  # it was removed just now
                 status = entry.stat(follow_symlinks=False)
                 found.append((status.st_mtime, status.st_size, entry.path))

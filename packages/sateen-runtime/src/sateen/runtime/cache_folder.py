@@ -1,4 +1,5 @@
-"""A folder that caches results that are costly to compute, up to a bound. Entries may be removed at any time.
+"""A folder that caches results that are costly to compute, up to a bound. Entries may be removed at any time; other
+files, which a user keeps there, never are.
 
 Only the user may write to the folder: anyone else could make the user trust or run their data. A folder that can't be
 read or written, or is full, costs only time.
@@ -16,6 +17,9 @@ from time import time
 
 from sateen.runtime.files import read_regular, require_name
 
+ENTRY_NAME = re.compile(r"[0-9a-f]{64}")
+"""The name of an entry: a SHA-256 in hexadecimal, which no file of a user has."""
+
 _UNFINISHED = re.compile(r"\.(\d+)-[0-9a-f]+")
 """The name of a file that a process is writing."""
 _LONGEST_WRITE = 86_400.0
@@ -25,7 +29,8 @@ _KEPT = 0.75
 
 
 class CacheFolder:
-    """Contents by name. Beyond `most_bytes` or `most_entries` those unused for the longest time are removed.
+    """Contents by name, a SHA-256 in hexadecimal. Beyond `most_bytes` or `most_entries` those unused for the longest
+    time are removed.
 
     `refusal` says why nothing more is written; it is '' if all is well.
     """
@@ -98,7 +103,7 @@ class CacheFolder:
                 if match := _UNFINISHED.fullmatch(entry.name):
                     if time() - status.st_mtime > _LONGEST_WRITE or not _is_running(int(match[1])):
                         _remove(Path(entry.path))
-                else:
+                elif ENTRY_NAME.fullmatch(entry.name):
                     found.append((status.st_mtime, status.st_size, entry.path))
         size, count = sum(size for _, size, _ in found), len(found)
         if size <= self._most_bytes and count <= self._most_entries:

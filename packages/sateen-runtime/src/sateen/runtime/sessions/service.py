@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sateen.runtime import framing
+from sateen.runtime.cache_folder import ENTRY_NAME
 from sateen.runtime.errors import (
     ArgumentError,
     ArtifactError,
@@ -46,7 +47,6 @@ MOST_LOG_BYTES = 1 << 16
 MOST_HELD = 1 << 16
 """The most arrays, modules and models that a session holds."""
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _DISTRIBUTIONS = ("sateen-runtime", "sateen-rpc", "numpy")
 
 Answer = tuple[Header, Sequence[bytes | memoryview]]
@@ -176,7 +176,7 @@ class SessionService:
         return {}, ()
 
     def _stored(self, digest: str) -> Path:
-        if not _DIGEST.fullmatch(digest):
+        if not ENTRY_NAME.fullmatch(digest):
             raise ArgumentError(f"expected a digest of 64 digits, found {digest!r:.80}")
         return self._store / digest
 
