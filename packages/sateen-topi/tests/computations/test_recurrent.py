@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sateen.tensor_ir import build, te
 from sateen.topi.computations.recurrent import ACTIVATIONS, Activation, Inputs, Settings, gru, lstm, rnn, weight_layout
 
 USUAL = {"lstm": ("Sigmoid", "Tanh", "Tanh"), "gru": ("Sigmoid", "Tanh"), "rnn": ("Tanh",)}
@@ -73,6 +74,34 @@ def check(run_views, view, error, random, lanes, kind, sizes, backwards, names, 
     found = run_views(computation, list(views.values()), list(a.values()))
     for y, expected in zip(found, reference(kind, a, backwards, clip, **options), strict=True):
         assert error(y, expected) < 1e-5
+
+
+def test_a_scan_of_te_gives_what_the_kernel_gives(random: np.random.Generator) -> None:
+    """The other way to write the layer: row 0 of the states is before the first step."""
+    steps, batch, features, n = 4, 2, 3, 8
+    a = arrays(random, "lstm", steps, batch, features, n, 1, ())
+    x, wx, wh = (te.placeholder(a[k].shape, name=k) for k in ("x", "weight", "recurrence"))
+    shape = (steps + 1, batch, n)
+    h, c = te.placeholder(shape, name="h"), te.placeholder(shape, name="c")
+    k, r = te.reduce_axis(features, "k"), te.reduce_axis(n, "r")
+    rows = (steps + 1, batch, 4 * n)  # of gates i, o, f, c
+    fed = te.compute(rows, lambda t, b, j: te.sum(x[te.maximum(t - 1, 0), b, k] * wx[0, j, k], axis=k), name="fed")
+    kept = te.compute(rows, lambda t, b, j: te.sum(h[t - 1, b, r] * wh[0, j, r], axis=r), name="kept")
+    gates = te.compute(rows, lambda *i: fed(*i) + kept(*i), name="gates")
+
+    def cell(t: te.Expr, b: te.Expr, j: te.Expr) -> te.Expr:
+        opened, forgotten, given = (gates[t, b, j + gate * n] for gate in (0, 2, 3))
+        return te.sigmoid(forgotten) * c[t - 1, b, j] + te.sigmoid(opened) * te.tanh(given)
+
+    next_c = te.compute(shape, cell, name="next_c")
+    next_h = te.compute(shape, lambda t, b, j: te.sigmoid(gates[t, b, j + n]) * te.tanh(next_c[t, b, j]), name="next_h")
+    first = [te.compute((1, batch, n), lambda *_: te.const(0, "float32"), name=name) for name in ("h0", "c0")]
+    hidden, cells = te.scan(first, [next_h, next_c], [h, c], name="layer")
+    found = [np.empty(shape, "float32") for _ in range(2)]
+    build(te.create_schedule([hidden, cells]), [x, wx, wh, hidden, cells])(*a.values(), *found)
+    y, last_h, last_c = reference("lstm", a, (False,))
+    np.testing.assert_allclose(found[0][1:], y[:, 0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose([found[0][-1:], found[1][-1:]], [last_h, last_c], rtol=1e-4, atol=1e-6)
 
 
 BOTH = (False, True)
