@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import ceil, inf
 from pathlib import Path
+from types import MappingProxyType
 
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
@@ -101,11 +104,12 @@ _ANY_PROCESSOR = Machine(4, 16, 32 << 10, 256 << 10, 0, SCALAR, DeviceKind.CPU, 
 """The assumptions for C, which says nothing of vectors and has no threads."""
 
 
-def _host_caches() -> dict[int, int]:
+@cache
+def _host_caches() -> Mapping[int, int]:
     """Data caches of the first processor by level, in bytes, as far as the system reports them."""
     sizes: dict[int, int] = {}
     for entry in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         kind, level, size = ((entry / name).read_text().strip() for name in ("type", "level", "size"))
         if kind in ("Data", "Unified") and size.endswith("K"):
             sizes[int(level)] = int(size[:-1]) << 10
-    return sizes
+    return MappingProxyType(sizes)
