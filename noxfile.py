@@ -165,14 +165,15 @@ def bench(session: nox.Session) -> None:
 @nox.session(python=PYTHON, default=False)
 def fuzz(session: nox.Session) -> None:
     """2,000 random schedules, 200 that must be refused, 10,000 damaged ONNX models, 2,000 of each other format, 5,000
-    random graphs, 100,000 hostile connections; `nox -s fuzz -- schedules|models|formats|graphs|connections [OPTION...]`
-    runs one of these programs."""
+    random graphs, 100,000 hostile connections, 6,000 hostile clients of a page;
+    `nox -s fuzz -- schedules|models|formats|graphs|connections|pages [OPTION...]` runs one of these programs."""
     programs = {
         "schedules": "run.py",
         "models": "onnx_mutants.py",
         "formats": "format_mutants.py",
         "graphs": "graphs.py",
         "connections": "connections.py",
+        "pages": "pages.py",
     }
     if session.posargs and session.posargs[0] not in programs:
         session.error(f"expected one of {', '.join(programs)} before options, found {session.posargs[0]}")

@@ -1,5 +1,6 @@
 """Some of the schedules, graphs and connections that `nox -s fuzz` draws."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 PROGRAM = Path(__file__).with_name("run.py")
 GRAPHS = Path(__file__).with_name("graphs.py")
 CONNECTIONS = Path(__file__).with_name("connections.py")
+PAGES = Path(__file__).with_name("pages.py")
 
 
 @pytest.mark.timeout(300)
@@ -35,3 +37,17 @@ def test_hostile_connections_run_nothing_and_take_no_memory() -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "1000 hostile connections" in result.stdout
+
+
+@pytest.mark.timeout(300)
+def test_a_page_outlives_hostile_clients() -> None:
+    pytest.importorskip("websockets", reason="the package websockets is not installed")
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    if subprocess.run([node, "-e", "WebSocket"], capture_output=True, check=False).returncode:
+        pytest.skip("node is older than 22, the first with WebSocket")
+    command = [sys.executable, str(PAGES), "--count", "90", "--seed", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "90 hostile clients" in result.stdout

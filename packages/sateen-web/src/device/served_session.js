@@ -78,7 +78,8 @@ export class ServedSession {
     if (this.#isOver) worker.terminate();
     onMessage(worker, (message) => this.#said(message));
     onError(worker, (words) => this.#said(failure(new SessionCrashedError(words))));
-    await this.#asked({ memoryBytes: this.#limits.memoryBytes }, START_SECONDS);
+    const { header } = await this.#asked({ memoryBytes: this.#limits.memoryBytes }, START_SECONDS);
+    if (Object.hasOwn(header, "error")) throw new SessionCrashedError(`the session does not start: ${header.message}`);
   }
 
   /** The answer to a request. What is sent to be kept, and what a load names, goes through the store. */

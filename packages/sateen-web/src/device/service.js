@@ -19,6 +19,7 @@ import { PlacedCalls } from "./placed_calls.js";
 import { VERSION } from "./version.js";
 
 const MOST_HELD = 1 << 16;
+const MOST_SAMPLES = 100000; // which an answer can hold
 const FILE = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const TIMED = { number: INTEGER, repeat: INTEGER, min_seconds: NUMBER };
 const MISSING = { header: { missing: true } };
@@ -116,9 +117,10 @@ export class Service {
     return { header: { model: this.#hold(await load(content, this.#limits(threads)), this.#models) } };
   }
 
-  /** The limits of what is loaded; 0 threads are as many as there are processors. */
+  /** The limits of what is loaded; there are no more threads than processors, and as many for 0. */
   #limits(threads) {
-    return { threads: threads === 0 ? navigator.hardwareConcurrency : threads, memoryBytes: this.#memoryBytes };
+    const most = navigator.hardwareConcurrency;
+    return { threads: threads === 0 ? most : Math.min(threads, most), memoryBytes: this.#memoryBytes };
   }
 
   #unload(number, held) {
@@ -148,7 +150,7 @@ export class Service {
   #timeInTurns({ calls, ...options }) {
     return this.#withCalls((callsOf) => {
       const bound = calls.map((call) => this.#cycling(call, callsOf));
-      const times = timedInTurns(bound, optionsOf(options));
+      const times = timedInTurns(bound, optionsOf(options, calls.length));
       return { header: { times: times.map(({ samples, number }) => [[...samples], number]) } };
     });
   }
@@ -294,8 +296,11 @@ function overwrite(tensor, value) {
   tensor.data.set(value.data);
 }
 
-/** The options of timing, as this package names them. */
-function optionsOf({ number, repeat, min_seconds: minSeconds }) {
+/** The options of timing some calls, as this package names them. */
+function optionsOf({ number, repeat, min_seconds: minSeconds }, calls = 1) {
+  if (repeat * calls > MOST_SAMPLES) {
+    throw new ArgumentError(`expected at most ${MOST_SAMPLES} samples, found ${repeat} of each call`);
+  }
   return { number, repeat, minSeconds };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The program of a session's worker: it gets the limit of memory first, then {header, payload, content} for each
- * request, and says {header, payload} for each; the header of one that failed has its error.
+ * request, and says {header, payload} for each, empty ones first; the header of one that failed has its error.
  */
 
 import { SateenError } from "../errors.js";
@@ -14,7 +14,7 @@ let service;
 listen(async (given) => {
   if (service === undefined) {
     service = new Service(given.memoryBytes);
-    say("ready");
+    say({ header: {}, payload: [] });
     return;
   }
   try {

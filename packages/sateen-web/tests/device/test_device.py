@@ -113,6 +113,8 @@ def test_errors_have_their_names_and_leave_the_session(start_device: StartDevice
         module["scaled"](np.ones((3, 16), np.float32), np.ones((4, 16), np.float32))
     with pytest.raises(ArgumentError, match="an output overlaps another argument"):
         module["scaled"](held := session.empty((3, 16)), held)
+    with pytest.raises(ArgumentError, match="expected at most 100000 samples, found 2147483648 of each call"):
+        module["scaled"].time(session.empty((3, 16)), session.empty((3, 16)), repeat=1 << 31)
     with pytest.raises(ArgumentError, match='expected a file of this session, found no "a"'):
         session.files.get("a")
     with pytest.raises(ArgumentError, match="expected the plain name of a file"):
