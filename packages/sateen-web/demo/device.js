@@ -1,5 +1,7 @@
 /** The page of a device: where it waits, under which name and key, and what happens. */
 
+const PORT = 9193;
+
 const element = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
 let worker;
@@ -31,7 +33,8 @@ element("form").onsubmit = (event) => {
   if (worker === undefined) start();
   else stop();
 };
-for (const name of ["url", "name"]) element(name).value = parameters.get(name) ?? element(name).value;
+element("url").value = parameters.get("url") ?? `ws://${location.hostname}:${PORT}`; // from where the proxy takes pages
+element("name").value = parameters.get("name") ?? element("name").value;
 element("threads").textContent = crossOriginIsolated
   ? "This page may share memory: networks run on several threads."
   : "This page may not share memory: networks run on one thread, and times have steps of 0.1 ms.";
