@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from sateen import frontends
-from sateen.graph_ir import build, workloads
+from sateen.graph_ir import GraphBuilder, build, ops, workloads
 from sateen.graph_ir.ir import Graph
 from sateen.runtime import Artifact, load
 
@@ -176,3 +176,17 @@ def test_a_network_gives_what_it_gives_here(name: str, processor: str, tmp_path:
     (found,) = run_program(tmp_path, processor, [Part(name, artifact, inputs)])
     for p, values in zip(artifact.outputs, found, strict=True):
         np.testing.assert_allclose(values, expected[p.name].numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_powers_and_remainders_of_float32_need_no_float64(tmp_path: Path) -> None:
+    """Of more than squares: logarithms and quotients need more bits than float32 has."""
+    builder = GraphBuilder("powers")
+    x, y = (builder.input(name, "float32", (64,)) for name in "xy")
+    builder.output(builder.add(ops.Power(), x, y), builder.add(ops.Modulo(fmod=True), x, y))
+    random = np.random.default_rng(0)
+    inputs = {"x": random.uniform(0, 50, 64).astype("float32"), "y": random.uniform(-9, 9, 64).astype("float32")}
+    artifact = build(builder.finish(), "cortex-m4")
+    ((powers, remainders),) = run_program(tmp_path, "cortex-m4", [Part("powers", artifact, inputs)])
+    wide = inputs["x"].astype("float64") ** inputs["y"].astype("float64")
+    np.testing.assert_allclose(powers, wide, rtol=2.0**-24)
+    assert np.array_equal(remainders, np.fmod(inputs["x"], inputs["y"]))

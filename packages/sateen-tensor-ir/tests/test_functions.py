@@ -14,9 +14,9 @@ import pytest
 
 from sateen.runtime import Target, array, load_module
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ExpressionError
-from sateen.tensor_ir import build, build_functions, te
-from sateen.tensor_ir.functions import FUNCTIONS, LIBRARY, MathFunction, function_of, library_function
+from sateen.runtime.errors import CodegenError, ExpressionError
+from sateen.tensor_ir import DEFAULT_RULES, build, build_functions, te
+from sateen.tensor_ir.functions import FUNCTIONS, LIBRARY, Lack, MathFunction, function_of, library_function
 from sateen.tensor_ir.functions.function import NumberKind
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir.stmt import Function
@@ -229,3 +229,30 @@ def test_calls_of_the_c_library_name_functions_of_the_table() -> None:
     assert library_function("libm.sqrt") == library_function("exp") == ""
     assert function_of("libm.sqrt") is None
     assert function_of("mish") is None
+
+
+def test_fma_without_an_instruction_rounds_once() -> None:
+    """By the formula for it, on this machine; among the operands are sums that float64 would round a second time."""
+    rng = np.random.default_rng(5)
+    x, y, z = (rng.integers(0, 2**32, 4096, dtype=np.uint32).view(np.float32) for _ in range(3))
+    x[:1024], y[:1024] = rng.integers(1, 2**24, (2, 1024)) * 2.0**-30
+    z[:1024] = x[:1024] * y[:1024] * 2.0 ** rng.integers(0, 30, 1024)
+    x[0], y[0], z[0] = 2.0**-12 * (1 + 2.0**-18), 2.0**-12 * (1 - 2.0**-18), 1 + 2.0**-23
+    given = [te.placeholder(x.shape, name=name) for name in "xyz"]
+    r = te.compute(x.shape, lambda i: te.fma(*(a[i] for a in given)), name="r")
+    found, exact = np.zeros_like(x), FUNCTIONS["fma"].exact
+    assert exact is not None
+    build(te.create_schedule(r), [*given, r], rules=DEFAULT_RULES.without({Lack.FMA}))(x, y, z, found)
+    with np.errstate(all="ignore"):
+        expected = [exact(DType.of("float32"))(*numbers) for numbers in zip(x, y, z, strict=True)]
+    np.testing.assert_array_equal(found, np.array(expected))
+
+
+def test_webassembly_has_fma_of_float32_and_refuses_that_of_float64() -> None:
+    for dtype in ("float16", "float32"):
+        given, y = computation(FUNCTIONS["fma"], dtype)
+        assert build(te.create_schedule(y), [*given, y], "wasm32").library()[:4] == b"\0asm"
+    given, y = computation(FUNCTIONS["fma"], "float64")
+    text = "^expected fma of float32 where there is neither an instruction or a library for fma nor a formula"
+    with pytest.raises(CodegenError, match=text):
+        build(te.create_schedule(y), [*given, y], "wasm32")

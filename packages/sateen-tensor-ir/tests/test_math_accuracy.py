@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import build, te
-from sateen.tensor_ir.functions import FUNCTIONS
+from sateen.tensor_ir.functions import FUNCTIONS, Lack
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.types import FLOAT32
-from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 
 Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan
@@ -29,6 +29,7 @@ CALLS: dict[str, Callable[..., Array]] = {
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
+    "fma": lambda x, y, z: (x.astype("float64") * y.astype("float64") + z.astype("float64")).astype("float32"),
 }
 BINARIES: dict[type[ex.Expr], Callable[..., Array]] = {
     ex.Add: np.add,
@@ -89,9 +90,9 @@ class Evaluator:
         return self.value(e).astype(np.float64)
 
 
-def apply(name: str, *arguments: Array, fused: bool = True) -> Array:
+def apply(name: str, *arguments: Array, fused: bool = True, rules: IntrinsicRules = DEFAULT_RULES) -> Array:
     variables = [ex.Var(f"x{i}", FLOAT32) for i in range(len(arguments))]
-    body = DEFAULT_RULES.expand(ex.Call(name, tuple(variables), FLOAT32))
+    body = rules.expand(ex.Call(name, tuple(variables), FLOAT32))
     with np.errstate(all="ignore"):
         return Evaluator(dict(zip(variables, arguments, strict=True)), fused=fused).value(body)
 
@@ -213,14 +214,35 @@ def test_pow_rounds_almost_correctly(kind: str) -> None:
     assert worst_error(apply("pow", x, y), reference("pow", x, y)) <= BOUND_OF_POW
 
 
-def test_pow_of_special_values_is_that_of_c() -> None:
+@pytest.mark.parametrize("rules", [DEFAULT_RULES, DEFAULT_RULES.without({Lack.FLOAT64})], ids=["float64", "parts"])
+def test_pow_of_special_values_is_that_of_c(rules: IntrinsicRules) -> None:
     magnitudes = [
         0.0, 2.0**-149, 0.5, 1 - 2.0**-24, 1.0, 1 + 2.0**-23, 1.5, 2.0, 3.0, 2.0**23 - 0.5, 2.0**24 - 1, 2.0**24,
         3.4028235e38, INF,
     ]  # fmt: skip
     values = np.array([*magnitudes, *(-m for m in magnitudes), NAN], np.float32)
     x, y = (grid.ravel() for grid in np.meshgrid(values, values))
-    assert worst_error(apply("pow", x, y), reference("pow", x, y)) <= BOUND_OF_POW
+    assert worst_error(apply("pow", x, y, rules=rules), reference("pow", x, y)) <= BOUND_OF_POW
+
+
+WITHOUT_FLOAT64 = DEFAULT_RULES.without({Lack.FLOAT64})
+BOUND_OF_POW_IN_PARTS = 0.75
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["rounded", "fused"])
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_logarithms_without_float64_keep_the_bound(name: str, fused: bool) -> None:
+    x = (np.arange(2**18, dtype=np.uint64) * 16384 + 1365).astype(np.uint32).view(np.float32)
+    x = x[~np.isnan(x)]
+    assert worst_error(apply(name, x, fused=fused, rules=WITHOUT_FLOAT64), reference(name, x)) <= BOUNDS[name]
+
+
+@pytest.mark.parametrize("kind", ["any bits", "finite results", "bases next to one", "negative bases", "squares"])
+def test_pow_without_float64_keeps_its_bound(kind: str) -> None:
+    x, y = pairs(kind)
+    for fused in (False, True):
+        found = apply("pow", x, y, fused=fused, rules=WITHOUT_FLOAT64)
+        assert worst_error(found, reference("pow", x, y)) <= BOUND_OF_POW_IN_PARTS
 
 
 def run_native(function: Callable[..., ex.Expr], *arguments: Array) -> Array:

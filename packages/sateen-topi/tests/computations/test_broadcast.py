@@ -32,7 +32,9 @@ def test_an_operand_per_channel_is_read_in_place(compiled):
 def test_fmod_is_exact_for_any_quotient(dtype):
     x = (RANDOM.normal(size=400) * 10.0 ** RANDOM.uniform(-30, 30, 400)).astype(dtype)
     y = (RANDOM.normal(size=400) * 10.0 ** RANDOM.uniform(-30, 5, 400)).astype(dtype)
-    x[:6], y[:6] = [6, -9, np.inf, 1, 1, 0], [3, 3, 2, 0, np.inf, 5]
+    x[:7], y[:7] = [6, -9, np.inf, 1, 1, 0, -0.0], [3, 3, 2, 0, np.inf, 5, 5]
+    largest = np.finfo(dtype).max
+    x[7:9], y[7:9] = [largest, largest], [np.nextafter(largest, 0), largest * 0.6]
     a, b = placeholder(x.shape, dtype, "a"), placeholder(y.shape, dtype, "b")
     result = binary(broadcast.fmod)(a, b).view.tensor
     schedule = te.create_schedule(result)
@@ -41,6 +43,16 @@ def test_fmod_is_exact_for_any_quotient(dtype):
     build(schedule, [a.tensor, b.tensor, result])(x, y, found)
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(found, np.fmod(x, y))
+    np.testing.assert_array_equal(np.signbit(found[6]), True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_fmod_calls_no_library(dtype):
+    """A module of WebAssembly, which may call nothing, links."""
+    a, b = placeholder((5,), dtype, "a"), placeholder((5,), dtype, "b")
+    result = binary(broadcast.fmod)(a, b).view.tensor
+    schedule = te.create_schedule(result)
+    assert build(schedule, [a.tensor, b.tensor, result], target="wasm32", name="f").library()[:4] == b"\0asm"
 
 
 def test_fmod_of_a_quotient_beyond_its_reach_is_nan(computed):

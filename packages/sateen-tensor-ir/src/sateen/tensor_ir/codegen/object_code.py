@@ -16,6 +16,7 @@ from sateen.tensor_ir.codegen.llvm import (
     ParsedModule,
     compile_text,
     emit_module,
+    lacks,
     target_machine,
 )
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
@@ -54,7 +55,8 @@ def generate(
         check_public(name)
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
-    calls = Calls(rules, rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target)))
+    kept = rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target))
+    calls = Calls(rules.without(lacks(*_machine(target))), kept)
     bits = 8 * architecture_of(target).abi.pointer_bytes
     setting = Setting(calls, Machine.of(target), listener)
     programs = [shorten_host_indices(LLVM.run(function, setting), bits) for function in functions]
@@ -91,6 +93,12 @@ def compile_for(text: str, target: Target) -> bytes:
 
 def machine_of(target: Target) -> llvm.TargetMachine:
     """LLVM's machine for a complete target. Raises TargetError for names that LLVM does not know or can't take."""
+    triple, cpu, features, abi = _machine(target)
+    return target_machine(triple, cpu, features, abi=abi)
+
+
+def _machine(target: Target) -> tuple[str, str, str, str]:
+    """LLVM's words for a target: triple, processor, features and calls."""
     abi = ""
     for name, value in target.options:
         if name != "mabi":
@@ -100,4 +108,4 @@ def machine_of(target: Target) -> llvm.TargetMachine:
         abi = value
     assumed = sorted(assumed_features(target) - target.enabled_features)
     features = [*architecture_of(target).tuning, *target.features, *(f"+{feature}" for feature in assumed)]
-    return target_machine(target.triple, target.cpu, ",".join(features), abi=abi)
+    return target.triple, target.cpu, ",".join(features), abi

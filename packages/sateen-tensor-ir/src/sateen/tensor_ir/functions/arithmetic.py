@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sateen.tensor_ir.functions.function import Array, MathFunction, NumberKind, OperandTypes
+from sateen.tensor_ir.functions.function import FLOAT64, Array, Lack, MathFunction, NumberKind, OperandTypes
+from sateen.tensor_ir.functions.integer import bitwise_and
 from sateen.tensor_ir.functions.spelling import LibraryFunction, LlvmIntrinsic
 from sateen.tensor_ir.ir.choices import select
-from sateen.tensor_ir.ir.expr import Expr, const
+from sateen.tensor_ir.ir.expr import Expr, const, reinterpret
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
 
 _ONE_FLOAT = OperandTypes(NumberKind.FLOAT)
 
@@ -100,6 +102,21 @@ def _fma64(x: np.float64, y: np.float64, z: np.float64) -> np.float64:
         return np.float64(math.inf if exact > 0 else -math.inf)
 
 
+def _fma_by_float64(x: Expr, y: Expr, z: Expr) -> Expr:
+    """As `_fma32`, with the patterns of float64: an odd one is larger than its even neighbour by 1."""
+    product = x.astype(FLOAT64) * y.astype(FLOAT64)
+    wide = z.astype(FLOAT64)
+    total = product + wide
+    part = total - product
+    error = (product - (total - part)) + (wide - part)
+    pattern = reinterpret(INT64, total)
+    outwards = select((error > 0.0).equal(total > 0.0), const(1, INT64), const(-1, INT64))
+    is_inexact = (error > 0.0) | (error < 0.0)
+    is_even = bitwise_and(pattern, 1).equal(0)
+    step = select(is_inexact & is_even, outwards, const(0, INT64))
+    return reinterpret(FLOAT64, pattern + step).astype(x.dtype)
+
+
 fma = MathFunction(
     "fma",
     "x·y + z, rounded once.",
@@ -107,6 +124,7 @@ fma = MathFunction(
     _fma_of_float64,
     exact=lambda dtype: _fma64 if dtype.bits == 64 else _fma32,
     derivative=lambda x, y, z: (y, x, const(1.0, x.dtype)),
+    without={Lack.FMA: {FLOAT32: _fma_by_float64}},
     llvm=LlvmIntrinsic("fma"),
     c99=LibraryFunction("fma"),
     opencl=LibraryFunction("fma"),

@@ -33,6 +33,14 @@ class NumberKind(Enum):
         return dtype.is_float if self is NumberKind.FLOAT else dtype.is_int
 
 
+class Lack(Enum):
+    """What a machine, or what runs beside code there, may lack, so that functions take other formulas."""
+
+    FLOAT64 = "instructions for float64"
+    FMA = "an instruction or a library for fma"
+    LIBRARY = "a C library"
+
+
 @dataclass(frozen=True, slots=True)
 class OperandTypes:
     """`count` operands of one type of a kind, followed by operands of the types `others`.
@@ -88,6 +96,7 @@ class MathFunction:
     - `formulas`: by element type, the arithmetic that it becomes where an emitter has no spelling for it; 16-bit floats
       are computed as float32 and rounded;
     - `library`: its name in C's library, which float64 calls unless there is a formula;
+    - `without`: by what a machine lacks, formulas by element type that do without it;
     - `error`: the largest error in units of the last place of float32, infinite results and subnormal numbers included,
       where the formula for float32 promises one;
     - `llvm`, `c99`, `opencl`: its spelling, where an emitter has one; a function of OpenCL's library is used if it is
@@ -103,6 +112,7 @@ class MathFunction:
     derivative: Callable[..., tuple[Expr, ...]] | None = None
     formulas: Mapping[DType, Callable[..., Expr]] = field(default_factory=dict)
     library: str = ""
+    without: Mapping[Lack, Mapping[DType, Callable[..., Expr]]] = field(default_factory=dict)
     error: float | None = None
     llvm: LlvmSpelling | None = None
     c99: CSpelling | None = None
@@ -136,11 +146,18 @@ class MathFunction:
 
     def formula(self, e: Call) -> Expr | None:
         """The formula of a call, for emitters without a spelling of the function; None for a type without formula."""
-        if e.dtype in self.formulas:
-            return self.formulas[e.dtype](*e.args)
-        if e.dtype == FLOAT64 and self.library:
+        if e.dtype == FLOAT64 and self.library and e.dtype not in self.formulas:
             return call(LIBRARY + self.library, e.args)
-        if e.dtype.is_float and e.dtype.bits == 16 and FLOAT32 in self.formulas:
+        return self._chosen(self.formulas, e)
+
+    def formula_without(self, lack: Lack, e: Call) -> Expr | None:
+        """The formula of a call for a machine that lacks something; None if the call does not need it."""
+        return self._chosen(self.without.get(lack, {}), e)
+
+    def _chosen(self, formulas: Mapping[DType, Callable[..., Expr]], e: Call) -> Expr | None:
+        if e.dtype in formulas:
+            return formulas[e.dtype](*e.args)
+        if e.dtype.is_float and e.dtype.bits == 16 and FLOAT32 in formulas:
             operands = [cast(FLOAT32, a) if a.dtype == e.dtype else a for a in e.args]
             return cast(e.dtype, call(self.name, operands))
         return None

@@ -7,13 +7,14 @@ library as `libm.<name>`, and the functions that they keep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError, ExpressionError
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.functions import FUNCTIONS, MathFunction, function_of, library_function
+from sateen.tensor_ir.functions import FUNCTIONS, Lack, MathFunction, function_of, library_function
+from sateen.tensor_ir.functions.function import FLOAT64
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.external import is_external
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
@@ -44,6 +45,20 @@ class IntrinsicRules:
             raise CodegenError(f"expected the name of a call that needs a rule, found '{name}', which is native")
         return IntrinsicRules({**self.rules, name: (rule, *self.rules.get(name, ()))})
 
+    def without(self, lacking: Collection[Lack]) -> IntrinsicRules:
+        """These rules for a machine that lacks something: functions that need it become arithmetic, or are refused.
+
+        The rules of users are tried before.
+        """
+        rules = dict(self.rules)
+        for lack in lacking:
+            for function in FUNCTIONS.values():
+                if lack in function.without or (lack is Lack.LIBRARY and function.library):
+                    own = rules.get(function.name, ())
+                    last = len(own) - len(DEFAULT_RULES.rules.get(function.name, ()))
+                    rules[function.name] = (*own[:last], _rule_without(function, lack), *own[last:])
+        return IntrinsicRules(rules)
+
     def unchanged(self, functions: Iterable[MathFunction]) -> frozenset[str]:
         """The names that have only the default rules, so that an emitter may use its own spelling."""
         return frozenset(f.name for f in functions if self.rules.get(f.name) == DEFAULT_RULES.rules.get(f.name))
@@ -66,6 +81,19 @@ class IntrinsicRules:
 
 DEFAULT_RULES = IntrinsicRules({name: (f.formula,) for name, f in FUNCTIONS.items() if not f.is_native})
 """The formulas of all functions that are not native."""
+
+
+def _rule_without(function: MathFunction, lack: Lack) -> Rule:
+    def rule(e: Call) -> Expr | None:
+        formula = function.formula_without(lack, e)
+        if formula is None and e.dtype == FLOAT64 and FLOAT64 not in function.formulas and lack is not Lack.FLOAT64:
+            raise CodegenError(
+                f"expected {function.name} of float32 where there is neither {lack.value} nor a formula of sateen for "
+                "it, found float64"
+            )
+        return formula
+
+    return rule
 
 
 def expand_calls(statement: Stmt, rules: IntrinsicRules = DEFAULT_RULES, keep: frozenset[str] = frozenset()) -> Stmt:
@@ -96,7 +124,7 @@ class _Lowering(SharingRewriter):
 
     def rewrite_Call(self, e: Call) -> Expr:
         call = self.descend(e)
-        if is_native(e.name) or e.name in self.keep:
+        if e.name in self.keep or (is_native(e.name) and e.name not in self.rules.rules):
             self._check_types(e)
             return call
         signature = e.name, e.dtype

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr
@@ -97,18 +99,32 @@ def fmod(a: Expr, b: Expr) -> Expr:
 
 
 def _fmod_float(a: Expr, b: Expr) -> Expr:
-    """Exact: the rest of a division by a correctly rounded quotient fits the type, and so does that by its nearest
-    integer, so each step takes 52 bits off the quotient. The steps cover all quotients of float32, and of float64 those
-    below 2^500, beyond which the result is NaN.
+    """Exact, of products and differences alone, which neither need float64 nor a fused multiply-add.
+
+    Step k takes as many of the divisor's 2^(bits·k)-fold off the rest as fit, or one more, as the quotient is rounded.
+    Their number has `bits` bits, and so has each part of the divisor (one more in float64), so that products are exact.
+    So are the differences: they are multiples of the last place of the rest, or of the divisor's, and not larger than
+    these. The steps cover all quotients of float32, and of float64 those below 2^500, beyond which the result is NaN.
     """
-    x, y = te.abs(a.astype("float64")), te.abs(b.astype("float64"))
+    if a.dtype.bits == 16:
+        return _fmod_float(a.astype("float32"), b.astype("float32")).astype(a.dtype)
+    is_wide = a.dtype.bits == 64
+    bits, steps, integer = (26, 20, "int64") if is_wide else (12, 24, "int32")
+    largest = float(np.finfo(a.dtype.numpy).max)
+    x, y = te.abs(a), te.abs(b)
+    finite = te.minimum(y, largest)
+    high = te.reinterpret(a.dtype, te.bitwise_and(te.reinterpret(integer, finite), te.const(-(1 << bits), integer)))
+    scaled = [(y, high, finite - high)]
+    for _ in range(steps - 1):
+        scaled.append(tuple(part * 2.0**bits for part in scaled[-1]))
     rest = x
-    for _ in range(10 if a.dtype.bits == 64 else 6):
-        rest = te.fma(-y, te.round(rest / y), rest)
+    for whole, upper, lower in reversed(scaled):
+        number = te.trunc(rest / whole)  # 0 where the whole is infinite
+        rest = rest - number * te.minimum(upper, largest) - number * te.minimum(lower, largest)
     rest = te.select(rest < 0, rest + y, rest)
     rest = te.select(te.all(rest >= 0, rest < y), rest, math.nan)
-    rest = te.select(te.all(y.equal(math.inf), x < math.inf), x, rest)
-    return te.select(a < 0, -rest, rest).astype(a.dtype)
+    sign = te.bitwise_and(te.reinterpret(integer, a), te.const(-(1 << (a.dtype.bits - 1)), integer))
+    return te.reinterpret(a.dtype, te.bitwise_or(te.reinterpret(integer, rest), sign))
 
 
 @of_expressions

@@ -8,7 +8,7 @@ make object code.
 """
 
 from sateen.tensor_ir.codegen.llvm.jit import LoadedObject, process_jit
-from sateen.tensor_ir.codegen.llvm.machine_code import ParsedModule, compile_text, target_machine
+from sateen.tensor_ir.codegen.llvm.machine_code import ParsedModule, compile_text, lacks, target_machine
 from sateen.tensor_ir.codegen.llvm.module import ModuleText, companion_text, emit_module, metadata_text
 from sateen.tensor_ir.codegen.llvm.module_state import CodeReport
 from sateen.tensor_ir.codegen.llvm.process import once
@@ -21,6 +21,7 @@ __all__ = [
     "companion_text",
     "compile_text",
     "emit_module",
+    "lacks",
     "metadata_text",
     "once",
     "process_jit",

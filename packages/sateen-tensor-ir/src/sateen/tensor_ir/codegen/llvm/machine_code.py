@@ -15,6 +15,7 @@ from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.isolation import isolated_program
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
+from sateen.tensor_ir.functions import Lack
 from sateen.tensor_ir.targets import System, architecture_named
 
 _PROBE = """
@@ -22,6 +23,18 @@ import sys, llvmlite.binding as llvm
 llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
 machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2], features=sys.argv[3])
 machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
+"""
+
+_ARITHMETIC = """
+declare float @llvm.fma.f32(float, float, float)
+define float @fused(float %a, float %b, float %c) {
+  %d = call float @llvm.fma.f32(float %a, float %b, float %c)
+  ret float %d
+}
+define double @product(double %a, double %b) {
+  %c = fmul double %a, %b
+  ret double %c
+}
 """
 
 _SYSTEMS = frozenset({"android", "darwin", "linux", "macos", "none", "wasi", "windows"})
@@ -93,6 +106,20 @@ def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: 
         codemodel="jitdefault" if jit else "default",
         abiname=abi,
     )
+
+
+@cache
+def lacks(triple: str, cpu: str, features: str, abi: str) -> frozenset[Lack]:
+    """What functions of numbers do without: instructions that LLVM replaces by calls, and the library for these.
+
+    The names of calls are those of compiler-rt and of the run-time ABI for ARM (RTABI32, 4.1.2).
+    """
+    text = compile_text(_ARITHMETIC, target_machine(triple, cpu, features, abi=abi)).assembly()
+    found = {Lack.FLOAT64} if re.search(r"\b__(muldf3|aeabi_dmul)\b", text) else set()
+    if System.of(triple) in (System.WEBASSEMBLY, System.NONE):
+        found |= {Lack.LIBRARY}
+        found |= {Lack.FMA} if re.search(r"\bfmaf\b", text) else set()
+    return frozenset(found)
 
 
 def _relocation_model(triple: str) -> str:
