@@ -245,6 +245,16 @@ def test_what_is_no_schedule_or_function_is_refused() -> None:
             "llvm -mtriple=x86_64-unknown-linux-gnu -mattr=+avx51f",
             "LLVM knows no feature '+avx51f' for x86_64; did you mean avx512f",
         ),
+        ("llvm -mtriple=armv7-linux-gnueabihf -mattr=+avx2", "LLVM knows no feature '+avx2' for armv7"),
+        (
+            "llvm -mtriple=thumbv7m-none-eabi",
+            "expected a processor with registers for floating-point numbers, found thumbv7m-none-eabi; name one",
+        ),
+        ("llvm -mtriple=thumbv6m-none-eabi -mcpu=cortex-m0", "registers for floating-point numbers, found thumbv6m-"),
+        (
+            "llvm -mtriple=riscv64-linux-gnu -mattr=-d",
+            "expected d, whose registers pass numbers in calls on Linux, found it removed; give an ABI without them",
+        ),
         ("llvm -mtripl=x86_64-unknown-linux-gnu", "found '-mtripl'; did you mean -mtriple or -mattr?"),
         ("cuda", "expected a target of kind llvm, c, opencl, for which code is made, found 'cuda'"),
         (f"llvm -mtriple={HERE.triple} -mtune=znver4", "expected no option -mtune, which LLVM is not told of"),

@@ -26,7 +26,7 @@ from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lowering.index_width import shorten_host_indices
 from sateen.tensor_ir.lowering.pipelines import LLVM, Calls, Setting
 from sateen.tensor_ir.lowering.remarks import Listener, unheard
-from sateen.tensor_ir.targets import Machine, architecture_of, assumed_features, features_of
+from sateen.tensor_ir.targets import Machine, System, architecture_of, assumed_features, features_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,13 @@ def _machine(target: Target) -> tuple[str, str, str, str]:
                 f"target {target}: expected no option -{name}, which LLVM is not told of, found {value!r}"
             )
         abi = value
+    architecture = architecture_of(target)
+    missing = sorted(architecture.call_features - features_of(target))
+    if missing and not abi and not target.cpu and System.of(target.triple) is System.LINUX:
+        raise TargetError(
+            f"target {target}: expected {', '.join(missing)}, whose registers pass numbers in calls on Linux, found it "
+            "removed; give an ABI without them by -mabi"
+        )
     assumed = sorted(assumed_features(target) - target.enabled_features)
-    features = [*architecture_of(target).tuning, *target.features, *(f"+{feature}" for feature in assumed)]
+    features = [*architecture.tuning, *target.features, *(f"+{feature}" for feature in assumed)]
     return target.triple, target.cpu, ",".join(features), abi

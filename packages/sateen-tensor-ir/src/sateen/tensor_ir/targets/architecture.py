@@ -73,6 +73,9 @@ class Architecture:
     cpus: Mapping[str, CPU] = field(default_factory=dict)
     assumed: frozenset[str] = frozenset()
     """The features that systems assume of every processor, and LLVM does not."""
+    call_features: frozenset[str] = frozenset()
+    """The features whose registers pass floating-point numbers in calls on Linux, where LLVM has code without them,
+    too."""
     clock: str = ""
     """LLVM's intrinsic that reads a clock of constant rate without a call; '' if programs have none."""
     float_mode: FloatMode | None = None

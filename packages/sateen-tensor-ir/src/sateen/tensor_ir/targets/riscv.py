@@ -139,6 +139,7 @@ RISCV64 = Architecture(
     levels=(CPU("generic", frozenset({"v"}), _TYPICAL, VECTOR), CPU("generic", frozenset(), _TYPICAL, SCALAR)),
     cpus={cpu.name: cpu for cpu in _CPUS},
     assumed=_GC,
+    call_features=frozenset({"d", "f"}),
     clock="llvm.readsteadycounter",  # rdtime
     float_mode=_FCSR,
     half_feature="zfh",

@@ -116,7 +116,8 @@ def _fmod_float(a: Expr, b: Expr) -> Expr:
     high = te.reinterpret(a.dtype, te.bitwise_and(te.reinterpret(integer, finite), te.const(-(1 << bits), integer)))
     scaled = [(y, high, finite - high)]
     for _ in range(steps - 1):
-        scaled.append(tuple(part * 2.0**bits for part in scaled[-1]))
+        whole, upper, lower = scaled[-1]
+        scaled.append((whole * 2.0**bits, upper * 2.0**bits, lower * 2.0**bits))
     rest = x
     for whole, upper, lower in reversed(scaled):
         number = te.trunc(rest / whole)  # 0 where the whole is infinite

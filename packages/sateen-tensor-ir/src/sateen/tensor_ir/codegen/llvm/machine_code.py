@@ -13,16 +13,16 @@ import llvmlite.binding as llvm
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.isolation import isolated_program
-from sateen.runtime.processor import host_features
+from sateen.runtime.processor import host_architecture, host_features
 from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
 from sateen.tensor_ir.functions import Lack
-from sateen.tensor_ir.targets import System, architecture_named
+from sateen.tensor_ir.targets import Architecture, System, architecture_named
 
 _PROBE = """
 import sys, llvmlite.binding as llvm
 llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
 machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2], features=sys.argv[3])
-machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
+machine.emit_object(llvm.parse_assembly(sys.argv[4]))
 """
 
 _ARITHMETIC = """
@@ -49,27 +49,46 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
 
 @cache
 def check_processor(triple: str, cpu: str, features: str) -> None:
-    """Raise TargetError for a processor or feature that LLVM does not know.
+    """Raise TargetError for a processor or feature that LLVM does not know, and for one without the register of the
+    floating-point mode.
 
-    LLVM ends a process that requests an unknown processor, and only warns about an unknown feature. So names that are
-    not in our tables are tried in a child process first.
+    LLVM ends a process that requests an unknown processor or an instruction that it lacks, and only warns about an
+    unknown feature. So names that are not in our tables are tried in a child process first.
     """
     architecture = architecture_named(triple)
-    known_cpus = {"", "generic", llvm.get_host_cpu_name(), *(row.name for row in architecture.rows)}
-    known_features = host_features().union(*(row.features for row in architecture.rows))
-    known_features |= {feature[1:] for feature in architecture.tuning}
+    known_cpus, known_features = set(architecture.cpus), {feature[1:] for feature in architecture.tuning}
+    known_features = known_features.union(*(row.features for row in architecture.rows))
+    if triple.partition("-")[0] == architecture.triple.partition("-")[0]:
+        known_cpus |= {"", "generic", *(row.name for row in architecture.levels)}
+    if architecture.name == host_architecture():
+        known_cpus |= {llvm.get_host_cpu_name()}
+        known_features |= host_features()
     if cpu in known_cpus and {feature[1:] for feature in features.split(",") if feature} <= known_features:
         return
-    command = isolated_program(_PROBE, [triple, cpu, features])
+    command = isolated_program(_PROBE, [triple, cpu, features, _text_of_mode(architecture)])
     result = subprocess.run(command, capture_output=True, text=True, check=False)
+    given = ",".join(feature for feature in features.split(",") if feature not in architecture.tuning)
+    machine = " ".join(part for part in (triple, cpu, given) if part)
     if unknown := re.search(r"'(.*?)' is not a recognized (\w+)", result.stderr):
         name, what = unknown.groups()
         close = did_you_mean(name.lstrip("+-"), _names(triple, what))
         raise TargetError(f"LLVM knows no {what} {name!r} for {triple.partition('-')[0]}{close}")
+    if "Cannot select" in result.stderr:
+        raise TargetError(
+            f"expected a processor with registers for floating-point numbers, found {machine}; name one by -mcpu, such "
+            f"as {' or '.join([*architecture.cpus][-2:])}"
+        )
     if result.returncode != 0:
         reason = result.stderr.strip().splitlines()[-1:] or [f"it ended with status {result.returncode}"]
-        machine = " ".join(part for part in (triple, cpu, features) if part)
         raise TargetError(f"LLVM does not accept {machine}: {reason[0]}")
+
+
+def _text_of_mode(architecture: Architecture) -> str:
+    """LLVM text that sets the mode, where an architecture has one."""
+    mode = architecture.float_mode
+    lines = [] if mode is None else mode.load("%place")
+    declarations = [] if mode is None else mode.declarations
+    return "\n".join([*declarations, "define void @f(ptr %place) {", *lines, "  ret void", "}"])
 
 
 def _names(triple: str, what: str) -> list[str]:
