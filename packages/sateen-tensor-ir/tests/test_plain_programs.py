@@ -130,6 +130,36 @@ def test_a_loop_that_is_not_vectorized_says_why(case):
     assert f"not vectorized: {reason}" in remarks[-1]
 
 
+def test_rows_of_sums_share_what_they_load():
+    body = """
+for i in [0, 9):
+  for j in [0, 16):
+    C[i, j] = 0.0f
+    for k in [0, 5):
+      C[i, j] = C[i, j] + A[i, k] * B[k, j]
+"""
+    after = """
+for i in [0, 2):
+  vectorized j_lane in [0, 16):
+    unrolled i_1 in [0, 4):
+      C[i * 4 + i_1, j_lane] = 0.0f
+    for k in [0, 5):
+      unrolled i_2 in [0, 4):
+        C[i * 4 + i_2, j_lane] = C[i * 4 + i_2, j_lane] + A[i * 4 + i_2, k] * B[k, j_lane]
+vectorized j_lane_1 in [0, 16):
+  C[8, j_lane_1] = 0.0f
+  for k_1 in [0, 5):
+    C[8, j_lane_1] = C[8, j_lane_1] + A[8, k_1] * B[k_1, j_lane_1]
+"""
+    made, remarks = changed(vectorize_loops, body)
+    assert made == after.strip()
+    assert remarks[0] == "loop i: 4 iterations side by side, for what they share"
+    triangle = body.replace("k in [0, 5)", "k in [0, i)")
+    assert "unrolled" not in changed(vectorize_loops, triangle)[0]
+    alone = body.replace("B[k, j]", "A[i, j]")
+    assert "unrolled" not in changed(vectorize_loops, alone)[0]
+
+
 def test_sums_of_scalars_do_not_wait_for_each_other():
     body = """
 for i in [0, 9):
@@ -641,10 +671,10 @@ def test_explain_says_what_became_of_loops_and_buffers():
     assert "C.local: in 5 registers" in table
     remarks = [str(r) for r in explain(*plain(), AVX512).remarks]
     assert remarks == [
-        "loop k: not vectorized: each iteration stores to C[i, j]",
+        "loop i: 4 iterations side by side, for what they share",
         "loop j: vectorized, 32 and 8 lanes",
-        "C: in 2 registers during loop k, initialised before and stored after it",
-        "C: in 1 register during loop k, initialised before and stored after it",
+        "C: in 8 registers during loop k, initialised before and stored after it",
+        "C: in 4 registers during loop k, initialised before and stored after it",
     ]
 
 

@@ -22,13 +22,15 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.visit import StatementRewriter, free_vars, rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.independent_iterations import DependentError, LoopBody
 from sateen.tensor_ir.lowering.keep_loops import KEEP
-from sateen.tensor_ir.lowering.registers import has_vectors
+from sateen.tensor_ir.lowering.registers import RegisterFile, has_vectors
 from sateen.tensor_ir.lowering.remarks import Listener, Remark, unheard
 from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.targets import Machine
 
+ROWS = 4
+"""The iterations that run side by side: rows of vectors that share what they load, and sums of scalars."""
 SUMS = 4
-"""The vectors, or scalars, of a loop around a reduction: so many sums hide the latency of an addition."""
+"""The vectors of a loop around a reduction: so many sums hide the latency of an addition."""
 LEAST_MASKED = 4
 """The bytes of the narrowest elements that masked loads take on all processors with masks."""
 MOST_COPIED = 256
@@ -78,6 +80,9 @@ class _Vectorizer(StatementRewriter):
     def rewrite_For(self, s: For) -> Stmt:
         if s.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL):
             return s
+        tile = self._tile(s)
+        if tile is not None:
+            return tile
         with self.analyzer.bound(s.var, s.start, s.extent):
             body = self.rewrite(s.body)
         loop = s if body is s.body else replace(s, body=body)
@@ -91,13 +96,51 @@ class _Vectorizer(StatementRewriter):
             return self._refused(s, str(reason))
         if reason_of_lanes := self._reason(found):
             return self._side_by_side(s, found) if found.sums else self._refused(s, reason_of_lanes)
-        lanes = self.machine.vector_bytes // max(place.access.buffer.dtype.bytes for place in found.places)
-        pieces = self._pieces(s, found, lanes)
+        pieces = self._pieces(s, found, SUMS)
         if not pieces:
-            return self._refused(s, f"{s.extent} iterations fill no vector of {lanes} lanes")
+            return self._refused(s, f"{s.extent} iterations fill no vector of {self._lanes(found)} lanes")
+        return self._vectors(s, pieces)
+
+    def _lanes(self, found: LoopBody) -> int:
+        return self.machine.vector_bytes // max(place.access.buffer.dtype.bytes for place in found.places)
+
+    def _vectors(self, s: For, pieces: Sequence[_Piece]) -> Stmt:
         widths = " and ".join(dict.fromkeys(f"{p.lanes}" for p in pieces if p.lanes > 1))
         self.listener(Remark(f"loop {s.var.name}", f"vectorized, {widths} lanes", is_done=True))
         return simplify(sequence(*(_piece(s, p, is_first=p is pieces[0]) for p in pieces)), self.analyzer)
+
+    def _tile(self, s: For) -> Stmt | None:
+        """Sums in four rows of vectors, which share what they load; None if the loop is not one over such rows."""
+        inner = s.body
+        loops = [n for n in walk(s) if isinstance(n, For)]
+        if not isinstance(inner, For) or any(n.kind is not LoopKind.SERIAL or KEEP in n.pragmas for n in loops):
+            return None
+        try:
+            rows = LoopBody.of(s, self.analyzer, self.aliased)
+            with self.analyzer.bound(s.var, s.start, s.extent):
+                columns = LoopBody.of(inner, self.analyzer, self.aliased)
+        except DependentError:
+            return None
+        is_shared = any(rows.stride(place) == 0 for place in rows.loads)
+        if not columns.sums or not is_shared or self._reason(columns) or ROWS * columns.nodes > MOST_COPIED:
+            return None
+        counts = self._parts(s.extent, ROWS)
+        free = RegisterFile(self.machine).most
+        vectors = next((v for v in (4, 2, 1) if ROWS * v * len(columns.sums) + v <= free), 0)
+        pieces = self._pieces(inner, columns, vectors) if vectors else []
+        if counts is None or not pieces:
+            return None
+        wide, *rest = counts
+        row, copy = Var(s.var.name), rename_bound(inner)
+        assert isinstance(copy, For)
+        copy = replace(copy, body=_distributed(copy.body, s.var, s.start + wide.first + row * ROWS))
+        self.listener(
+            Remark(f"loop {s.var.name}", f"{ROWS} iterations side by side, for what they share", is_done=True)
+        )
+        with self.analyzer.bound(row, 0, wide.count):
+            parts: list[Stmt] = [For(row, ex.const(0), wide.count, LoopKind.SERIAL, self._vectors(copy, pieces))]
+        parts += [self.rewrite(_piece(s, piece, is_first=False)) for piece in rest]
+        return simplify(sequence(*parts), self.analyzer)
 
     def _refused(self, s: For, reason: str) -> For:
         self.listener(Remark(f"loop {s.var.name}", f"not vectorized: {reason}", is_done=False))
@@ -123,19 +166,13 @@ class _Vectorizer(StatementRewriter):
 
     def _side_by_side(self, s: For, found: LoopBody) -> Stmt:
         """Several iterations whose sums do not wait for each other, term by term."""
-        count = self.analyzer.constant(s.extent)
-        if found.nodes > MOST_COPIED or (count is not None and count < SUMS):
+        pieces = self._parts(s.extent, ROWS)
+        if found.nodes > MOST_COPIED or pieces is None:
             return s
-        if count is None:
-            pieces = self._symbolic_pieces(s.extent, (SUMS,))
-        else:
-            pieces = [_Piece(ex.const(0), ex.const(count // SUMS), SUMS)]
-            if count % SUMS:
-                pieces.append(_Piece(ex.const(count - count % SUMS), ex.const(count % SUMS), 1))
-        self.listener(Remark(f"loop {s.var.name}", f"{SUMS} iterations side by side, for their sums", is_done=True))
+        self.listener(Remark(f"loop {s.var.name}", f"{ROWS} iterations side by side, for their sums", is_done=True))
         wide, *rest = pieces
         outer = Var(s.var.name)
-        value = s.start + wide.first + outer * SUMS
+        value = s.start + wide.first + outer * ROWS
         inner = _distributed(s.body, s.var, value)
         parts: list[Stmt] = [For(outer, ex.const(0), wide.count, LoopKind.SERIAL, inner, span=s.span)]
         parts += [_piece(s, piece, is_first=False) for piece in rest]
@@ -143,14 +180,27 @@ class _Vectorizer(StatementRewriter):
 
     # The loops in place of one.
 
-    def _pieces(self, s: For, found: LoopBody, lanes: int) -> list[_Piece]:
-        """The iterations in parts of different widths, the widest first; none if they fill no vector."""
-        widest = lanes * SUMS if found.has_loop else lanes
+    def _parts(self, extent: Expr, width: int) -> list[_Piece] | None:
+        """The iterations by `width`, and the rest one by one; None if they are fewer."""
+        count = self.analyzer.constant(extent)
+        if count is None:
+            return self._symbolic_pieces(extent, (width,))
+        if count < width:
+            return None
+        whole = _Piece(ex.const(0), ex.const(count // width), width)
+        rest = _Piece(ex.const(count - count % width), ex.const(count % width), 1)
+        return [whole, rest] if count % width else [whole]
+
+    def _pieces(self, s: For, found: LoopBody, vectors: int) -> list[_Piece]:
+        """The iterations in parts of different widths, the widest first, of several vectors around a loop; none if they
+        fill no vector."""
+        lanes = self._lanes(found)
+        widest = lanes * vectors if found.has_loop else lanes
         count = self.analyzer.constant(s.extent)
         if count is None:
             return self._symbolic_pieces(s.extent, list(dict.fromkeys((widest, lanes))))
         least = min(lanes, max(4, lanes // 4))
-        if count <= lanes * SUMS and count % lanes == 0 and count & (count - 1) == 0:
+        if count <= lanes * vectors and count % lanes == 0 and count & (count - 1) == 0:
             return [_Piece(ex.const(0), ex.const(1), count)]
         widths = [w for w in (widest >> i for i in range(widest.bit_length())) if least <= w <= count]
         if not widths or lanes < 2:
@@ -159,10 +209,10 @@ class _Vectorizer(StatementRewriter):
             widths = widths[:1]
         pieces, done = [], 0
         for width in (*widths, 1):
-            vectors = (count - done) // width
-            if vectors:
-                pieces.append(_Piece(ex.const(done), ex.const(vectors), width))
-            done += vectors * width
+            times = (count - done) // width
+            if times:
+                pieces.append(_Piece(ex.const(done), ex.const(times), width))
+            done += times * width
         return pieces
 
     def _symbolic_pieces(self, extent: Expr, widths: Sequence[int]) -> list[_Piece]:
@@ -190,7 +240,7 @@ def _piece(s: For, piece: _Piece, *, is_first: bool) -> Stmt:
 
 
 def _distributed(s: Stmt, var: Var, first: Expr) -> Stmt:
-    """A statement for SUMS values of a variable, `first` and those after it, each store right after the other."""
+    """A statement for ROWS values of a variable, `first` and those after it, each store right after the other."""
     match s:
         case Seq():
             return sequence(*(_distributed(child, var, first) for child in s.body))
@@ -201,4 +251,4 @@ def _distributed(s: Stmt, var: Var, first: Expr) -> Stmt:
             return If(s.condition, _distributed(s.then, var, first), otherwise, s.span)
     own = Var(var.name)
     inner = substitute(rename_bound(s), {var: first + own})
-    return For(own, ex.const(0), ex.const(SUMS), LoopKind.UNROLLED, inner, span=s.span)
+    return For(own, ex.const(0), ex.const(ROWS), LoopKind.UNROLLED, inner, span=s.span)
