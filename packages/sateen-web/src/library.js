@@ -28,14 +28,14 @@ export class Library {
   #isOpen = true;
 
   /** Use `Library.of`, which makes libraries. */
-  constructor(exports, memory, arena, { blocks, host, workers }) {
+  constructor({ exports, functions }, memory, arena, { blocks, host, workers }) {
     this.#exports = exports;
     this.#memory = memory;
     this.#arena = arena;
     this.#blocks = blocks;
     this.#host = host;
     this.#workers = workers;
-    this.functions = functionsOf(textAt(memory, exports.sateen_metadata.value));
+    this.functions = functions;
   }
 
   /**
@@ -50,10 +50,8 @@ export class Library {
     const module = imported.isShared && !isShared ? await moduleOf(unshared(bytes, imported)) : compiled;
     const mostPages = Math.min(Math.floor(memoryBytes / PAGE_BYTES), MOST_PAGES);
     const memory = memoryOf({ pages: imported.pages, isShared, mostPages });
-    const { exports } = await WebAssembly.instantiate(module, { env: { memory } });
-    if (exports.sateen_abi_version() !== ABI_VERSION) {
-      throw new ArtifactError(`expected a library of ABI ${ABI_VERSION}, found ${exports.sateen_abi_version()}`);
-    }
+    const instance = await instanceOf(module, memory);
+    const { exports } = instance;
     const arena = new Arena(memory, exports.__heap_base.value, mostPages);
     const blocks = new Blocks(arena);
     // The host of a library with threads has memory of its own, and one whose table is hidden takes no functions.
@@ -62,7 +60,7 @@ export class Library {
     const stacks = Array.from({ length: isShared ? threads - 1 : 0 }, () => arena.take(STACK_BYTES) + STACK_BYTES);
     arena.keep();
     const workers = await startThreads(module, memory, stacks);
-    return new Library(exports, memory, arena, { blocks, host, workers });
+    return new Library(instance, memory, arena, { blocks, host, workers });
   }
 
   /** The threads of a call, the caller's among them. */
@@ -160,14 +158,28 @@ async function moduleOf(bytes) {
   return module;
 }
 
-/** The functions that the metadata of a library name, in the order of their names there. */
-function functionsOf(metadata) {
+/** The exports of a module over its memory, and its functions. Throws ArtifactError for one that does not start. */
+async function instanceOf(module, memory) {
+  try {
+    const { exports } = await WebAssembly.instantiate(module, { env: { memory } });
+    const version = exports.sateen_abi_version();
+    if (version !== ABI_VERSION) throw new ArtifactError(`expected a library of ABI ${ABI_VERSION}, found ${version}`);
+    return { exports, functions: functionsOf(textAt(memory, exports.sateen_metadata.value), exports) };
+  } catch (error) {
+    if (error instanceof ArtifactError) throw error;
+    throw new ArtifactError(`expected a library that this engine starts: ${error.message}`);
+  }
+}
+
+/** The functions that the metadata of a library name, in their order there. Throws ArtifactError for other text. */
+function functionsOf(metadata, exports) {
   const what = "the metadata of a library";
   const { functions } = fieldsOf(parse(new TextEncoder().encode(metadata), what), what, ["functions"]);
   const found = listOf(functions, "the functions of a library", MOST_FUNCTIONS).map((described) => {
     const { name, parameters } = fieldsOf(described, "a function", ["name", "parameters"]);
     const key = textOf(name, "the name of a function", 512);
     listOf(parameters, `the parameters of ${key}`, 65535);
+    if (typeof exports[key] !== "function") throw new ArtifactError(`expected a library that exports "${key}"`);
     return [key, described];
   });
   return new Map(found);

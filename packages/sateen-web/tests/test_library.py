@@ -78,6 +78,25 @@ def test_a_function_is_warm_once(node: Callable[..., object], tmp_path: Path) ->
     assert first == all_ == 10
 
 
+DAMAGED = """
+const bytes = bytesOf(given[0]);
+const text = new TextDecoder("latin1").decode(bytes);
+const with_ = (found, value) => {
+  const changed = bytes.slice();
+  changed.set(new TextEncoder().encode(value), text.indexOf(found));
+  return errorOf(() => Library.of(changed));
+};
+answer([await with_('"name":"doubled"', '"name":"tripled"'), await with_('{"format"', '["format"')]);
+"""
+
+
+def test_metadata_that_do_not_belong_to_the_code_are_refused(node: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "library").write_bytes(doubled("wasm32"))
+    other, no_object = node(MODULES + DAMAGED, tmp_path / "library")  # type: ignore[misc]
+    assert other == 'ArtifactError: expected a library that exports "tripled"'
+    assert no_object.startswith("ArtifactError: expected the metadata of a library as JSON: ")
+
+
 TARGETS = """
 import { engineTarget } from ENGINE;
 const found = [engineTarget(true), engineTarget(false)];

@@ -24,6 +24,7 @@ const FILE = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const TIMED = { number: INTEGER, repeat: INTEGER, min_seconds: NUMBER };
 const MISSING = { header: { missing: true } };
 const NOTHING = {};
+const NO_MEMORY = "expected the work to fit the session's limit of memory, it needed more";
 
 /** Answers {header, payload} to requests. All that it holds takes at most `memoryBytes`. */
 export class Service {
@@ -278,8 +279,6 @@ export class Service {
     if (needed > this.#memoryBytes) throw new SessionOutOfMemoryError(NO_MEMORY);
   }
 }
-
-const NO_MEMORY = "expected the work to fit the session's limit of memory, it needed more";
 
 function known(number, held) {
   if (!held.has(number)) throw new ArgumentError("expected the number of what this session holds, found another");
