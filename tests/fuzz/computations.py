@@ -271,6 +271,26 @@ def deep(rng: Random) -> Computation:
     return Computation("deep", (A, B), (D,))
 
 
+def recurrence(rng: Random) -> Computation:
+    """Two states over time, one by way of a sum and two steps back, the other from the first; and what reads them."""
+    rows, n = rng.choice([2, 3, 5, 8]), rng.choice(EXTENTS[:9])
+    dtype = rng.choice(["int16", "int32", "float32", "float64"])
+    steps = te.var("steps") if rng.random() < 0.4 else rows
+    A, W = te.placeholder((steps, n), dtype, name="A"), te.placeholder((n, n), dtype, name="W")
+    P, Q = (te.placeholder((steps, n), dtype, name=name) for name in "PQ")
+    first = te.compute((2, n), lambda t, i: W[i, 0] - t.astype(dtype), name="first")
+    start = te.compute((2, n), lambda t, i: W[0, i] * 2, name="start")
+    k = te.reduce_axis(n, "k")
+    mixed = te.compute((steps, n), lambda t, i: te.sum(W[i, k] * P[t - 1, k], axis=k), name="mixed")
+    bounded = te.compute((steps, n), lambda t, i: te.maximum(te.minimum(mixed[t, i], 9), -9), name="bounded")
+    p = te.compute((steps, n), lambda t, i: te.maximum(bounded[t, i] + A[t, i] - P[t - 2, n - 1 - i], -30), name="p")
+    q = te.compute((steps, n), lambda t, i: te.minimum(p[t, i], 20) - te.select(t % 2 > 0, Q[t - 1, i], 0), name="q")
+    R, S = te.scan([first, start], [p, q], [P, Q], name="states")
+    D = te.compute((steps, n), lambda t, i: te.maximum(R[t, i], S[t, i]) + A[t, n - 1 - i], name="D")
+    symbols = {steps: rows} if isinstance(steps, Var) else {}
+    return Computation("recurrence", (A, W), (D,) if rng.random() < 0.5 else (R, S), symbols=symbols)
+
+
 COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     chain,
     matmul,
@@ -286,4 +306,5 @@ COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     conversions,
     places,
     deep,
+    recurrence,
 )

@@ -274,3 +274,13 @@ def test_lanes_are_not_partitioned():
         "pragma in stage 'C', axis 'j': it is vectorized, and lanes can't be partitioned",
         lambda: chain.c.pragma(chain.j, "partition"),
     )
+
+
+def test_a_place_that_is_data_is_not_prefetched():
+    P, A = te.placeholder((5,), "int32", name="P"), te.placeholder((9,), name="A")
+    C = te.compute((5,), lambda i: A[P[i]], name="C")
+    s = te.create_schedule(C)
+    s[C].prefetch(A, C.op.axis[0], 2)
+    message = "prefetch in stage 'C', axis 'i': where it reads 'A' is data, which may not exist that far ahead"
+    with pytest.raises(ScheduleError, match=message):
+        lower(s, [P, A, C])

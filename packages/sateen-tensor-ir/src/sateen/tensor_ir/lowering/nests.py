@@ -298,6 +298,11 @@ class _Nest:
                 for load in self._first_reads(e, request.tensor):
                     ahead = substitute(load, {leaf: leaf + request.distance})
                     assert isinstance(ahead, Load)
+                    if any(isinstance(n, Load) for i in ahead.indices for n in walk(i)):
+                        raise ScheduleError(
+                            f"prefetch in stage {self.stage.name!r}, axis {leaf.name!r}: where it reads "
+                            f"{request.tensor.name!r} is data, which may not exist that far ahead"
+                        )
                     zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[position(leaf, self.leaves) + 1 :]}
                     indices = tuple(substitute(i, zero) for i in ahead.indices)
                     hints.append(Prefetch(ahead.buffer, indices, self.span))
