@@ -1,4 +1,4 @@
-"""A tracker and servers as processes of this machine, which can be killed, stopped, restarted and cut off."""
+"""A tracker, a proxy and servers as processes of this machine, which can be killed, stopped, restarted and cut off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import trustme
 from cuttable import CuttableWay
+
+from sateen.rpc import Key, add_key
 
 NAME = "board"
 LEASE_SECONDS = 3
@@ -70,23 +73,50 @@ class Process:
         return code
 
 
-class Board:
-    """A server that clients reach by a way that can be cut."""
+class Network:
+    """A tracker and a proxy, each with a key of its own. All connections are encrypted."""
 
-    def __init__(self, number: int, key_file: Path, folder: Path, tracker: Process) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.key, self.tracker_key, self.proxy_key = keys = Key.new(), Key.new(), Key.new()
+        files = [folder / name for name in ("key", "tracker_key", "proxy_key")]
+        for key, file in zip(keys, files, strict=True):
+            add_key(key, file)
+        self.key_file, self.tracker_key_file, self.proxy_key_file = files
+        certificate, private, self.authority = (folder / f"{name}.pem" for name in ("certificate", "private", "ca"))
+        authority = trustme.CA()
+        issued = authority.issue_cert("127.0.0.1")
+        issued.cert_chain_pems[0].write_to_path(certificate)
+        issued.private_key_pem.write_to_path(private)
+        authority.cert_pem.write_to_path(self.authority)
+        self.encrypted = ("--tls-cert", str(certificate), "--tls-key", str(private))
+        self.tracker = Process("tracker", self.tracker_key_file, folder / "tracker", *self.encrypted)
+        self.proxy = Process("proxy", self.proxy_key_file, folder / "proxy", *self.encrypted)
+
+
+class Board:
+    """A server that clients reach by a way that can be cut: to it, or to a proxy at which it waits."""
+
+    def __init__(self, number: int, network: Network, folder: Path, *, is_proxied: bool) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        self.way = CuttableWay(port)
+        self.is_proxied, self._name = is_proxied, f"board{number}"
+        self.way = CuttableWay(network.proxy.port if is_proxied else port)
         options = {
             "--store": folder / f"store{number}",
             "--lease-seconds": LEASE_SECONDS,
-            "--tracker": f"127.0.0.1:{tracker.port}",
+            "--tracker": f"127.0.0.1:{network.tracker.port}",
+            "--tracker-key-file": network.tracker_key_file,
+            "--tls-ca": network.authority,
             "--name": NAME,
-            "--advertise": f"127.0.0.1:{self.way.port}",
         }
-        words = [str(word) for pair in options.items() for word in pair]
-        self.server = Process("server", key_file, folder / f"board{number}", *words, port=port)
+        way = f"127.0.0.1:{self.way.port}"
+        if is_proxied:
+            options |= {"--proxy": way, "--proxy-key-file": network.proxy_key_file, "--proxy-name": self._name}
+        else:
+            options["--advertise"] = way
+        words = [*(str(word) for pair in options.items() for word in pair), *network.encrypted]
+        self.server = Process("server", network.key_file, folder / self._name, *words, port=port)
 
     @property
     def place(self) -> str:
-        return f"127.0.0.1:{self.way.port}"
+        return f"127.0.0.1:{self.way.port}{f'/{self._name}' if self.is_proxied else ''}"

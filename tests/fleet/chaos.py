@@ -1,4 +1,5 @@
-"""Measures on four boards behind a tracker, while these are killed, stopped, restarted and cut off: `nox -s fleet`.
+"""Measures on four boards behind a tracker, two of them behind a proxy, too, while all these are killed, stopped,
+restarted and cut off: `nox -s fleet`.
 
 Each of the candidates must be recorded once, and nothing may be left: no board that somebody holds, no process, no
 file, no socket. A board is spared while it measures what was lost once already, since what costs two boards is put
@@ -21,13 +22,14 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
+from typing import Any
 
-from boards import LEASE_SECONDS, NAME, Board, Process
+from boards import LEASE_SECONDS, NAME, Board, Network
 
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.ops import Conv
 from sateen.graph_ir.tune import Record, SessionMeasurer, Timing, Tuning, measure_all, tuning_of
-from sateen.rpc import Key, add_key, query, tracked_session
+from sateen.rpc import query, tracked_session, trusting
 from sateen.runtime import Session, SessionError, Target
 from sateen.tensor_ir.codegen import CompilerPool
 from sateen.topi.methods import Method
@@ -61,10 +63,11 @@ class WatchedMeasurer(SessionMeasurer):
 
 
 class Chaos:
-    """Strikes one board after the other, and now and then the tracker, until it is told to end; then all is well."""
+    """Strikes one board after the other, and now and then tracker and proxy, until it is told to end; then all is
+    well."""
 
-    def __init__(self, boards: list[Board], tracker: Process, measurers: list[WatchedMeasurer], random: Random) -> None:
-        self._boards, self._tracker, self._measurers, self._random = boards, tracker, measurers, random
+    def __init__(self, boards: list[Board], network: Network, measurers: list[WatchedMeasurer], random: Random) -> None:
+        self._boards, self._network, self._measurers, self._random = boards, network, measurers, random
         self._ended = Event()
         self.strokes: Counter[str] = Counter()
         self._thread = Thread(target=self._run)
@@ -75,12 +78,22 @@ class Chaos:
         self._thread.join()
 
     def _run(self) -> None:
-        kinds: list[Callable[[Board], None]] = [self._kill, self._stop, self._restart, self._cut]
+        kinds: list[Callable[[Board], None]] = [
+            self._kill,
+            self._stop,
+            self._restart,
+            self._cut,
+            self._restart_tracker,
+            self._restart_proxy,
+        ]
+        left: list[Callable[[Board], None]] = []
         while not self._ended.wait(self._random.uniform(*PAUSES)):
-            board = self._random.choice(self._boards)
-            if any(measurer.tries_again_at(board.place) for measurer in self._measurers):
+            left = left or self._random.sample(kinds, len(kinds))  # so that each comes before one comes again
+            board, stroke = self._random.choice(self._boards), left[-1]
+            struck = [b for b in self._boards if b.is_proxied] if stroke == self._restart_proxy else [board]
+            if any(measurer.tries_again_at(b.place) for measurer in self._measurers for b in struck):
                 continue
-            stroke = self._random.choice([*kinds, self._restart_tracker])
+            left.pop()
             self.strokes[stroke.__name__.strip("_")] += 1
             stroke(board)
 
@@ -104,8 +117,12 @@ class Chaos:
         board.way.mend()
 
     def _restart_tracker(self, _board: Board) -> None:
-        self._tracker.kill()
-        self._tracker.start()
+        self._network.tracker.kill()
+        self._network.tracker.start()
+
+    def _restart_proxy(self, _board: Board) -> None:
+        self._network.proxy.kill()
+        self._network.proxy.start()
 
 
 def tunings(count: int, target: Target) -> list[Tuning]:
@@ -125,17 +142,20 @@ def tunings(count: int, target: Target) -> list[Tuning]:
 
 def measured(count: int, random: Random, folder: Path) -> tuple[list[Record | None], list[Tuning], Counter[str]]:
     """The records of all candidates, and the strokes meanwhile. Raises AssertionError for what is left."""
-    key, key_file = Key.new(), folder / "key"
-    add_key(key, key_file)
-    tracker = Process("tracker", key_file, folder / "tracker")
-    boards = [Board(number, key_file, folder, tracker) for number in range(BOARDS)]
-    open_session = partial(tracked_session, "127.0.0.1", tracker.port, key, NAME, wait=60.0)
+    network = Network(folder)
+    boards = [Board(number, network, folder, is_proxied=number % 2 == 1) for number in range(BOARDS)]
+    processes = [*(board.server for board in boards), network.tracker, network.proxy]
+    tls = trusting(network.authority)
+    keys = {"tracker_key": network.tracker_key, "proxy_key": network.proxy_key}
+    open_session = partial(
+        tracked_session, "127.0.0.1", network.tracker.port, network.key, NAME, wait=60.0, tls=tls, **keys
+    )
     target, records = Target.host(), []
     given = tunings(count, target)
     try:
         with CompilerPool(2) as compilers:
             measurers = [WatchedMeasurer(target, open_session, compilers=compilers) for _ in boards]
-            chaos = Chaos(boards, tracker, measurers, random)
+            chaos = Chaos(boards, network, measurers, random)
             try:
                 for done, (_, record) in enumerate(measure_all(given, measurers), 1):
                     records.append(record)
@@ -143,26 +163,26 @@ def measured(count: int, random: Random, folder: Path) -> tuple[list[Record | No
             finally:
                 chaos.end()
                 sys.stderr.write("\n")
-        _require_free(tracker.port, key)
+        _require_free(partial(query, "127.0.0.1", network.tracker.port, network.tracker_key, tls))
     finally:
-        codes = [process.end() for process in (*(board.server for board in boards), tracker)]
+        codes = [process.end() for process in processes]
         for board in boards:
             board.way.close()
     assert codes == [0] * len(codes), f"expected processes that end well, found codes {codes}"
-    left = [path for process in (*(board.server for board in boards), tracker) for path in process.left()]
+    left = [path for process in processes for path in process.left()]
     assert not left, f"expected no file to be left, found {', '.join(map(str, left))}"
     running = _processes_in(folder)
     assert not running, f"expected no process to be left, found {running}"
-    ports = {tracker.port, *(board.server.port for board in boards), *(board.way.port for board in boards)}
+    ports = {*(process.port for process in processes), *(board.way.port for board in boards)}
     _require_no_sockets(ports)
     return records, given, chaos.strokes
 
 
-def _require_free(port: int, key: Key) -> None:
+def _require_free(told: Callable[[], dict[str, Any]]) -> None:
     end, found = time.monotonic() + FREE_SECONDS, {}
     while time.monotonic() < end:
         with suppress(SessionError):
-            found = query("127.0.0.1", port, key)
+            found = told()
             if [d["state"] for d in found["devices"]] == ["free"] * BOARDS and not found["waiting"]:
                 return
         time.sleep(0.2)

@@ -104,6 +104,7 @@ def test_a_device_waits_at_a_proxy_that_opens_no_sessions(start, key_file, tmp_p
         ("proxy", "--tls-key", "a"),
         ("server", "--proxy-key-file", "a"),
         ("server", "--tracker-key-file", "a"),
+        ("server", "--proxy-name", "a"),
     ],
 )
 def test_options_that_belong_together(key_file, wrong, capsys):

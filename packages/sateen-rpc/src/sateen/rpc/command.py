@@ -71,7 +71,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
     server.add_argument("--tracker-key-file", type=Path, metavar="FILE", help="its key (the first of --key-file)")
     server.add_argument("--name", help="the name to register under")
     server.add_argument("--advertise", type=address, help="where clients reach this server, if not at --bind")
-    server.add_argument("--proxy", type=address, help="the proxy to wait at, under --name, where nobody can dial")
+    server.add_argument("--proxy", type=address, help="the proxy to wait at, where nobody can dial")
+    server.add_argument("--proxy-name", metavar="NAME", help="the name to wait under, which is one device's (--name)")
     server.add_argument("--proxy-key-file", type=Path, metavar="FILE", help="its key (the first of --key-file)")
     for field, kind, words in _LIMITS:
         default = getattr(SessionLimits(), field)
@@ -135,14 +136,14 @@ def _server(given: argparse.Namespace) -> None:
     keys = read_keys(given.key_file)
     if (given.tracker is None and given.proxy is None) != (given.name is None):
         given.refuse("--name belongs to --tracker or --proxy")
-    for place, file in (("tracker", given.tracker_key_file), ("proxy", given.proxy_key_file)):
-        if file is not None and getattr(given, place) is None:
-            given.refuse(f"--{place}-key-file belongs to --{place}")
+    for option, belongs_to in (("tracker_key_file", "tracker"), ("proxy_key_file", "proxy"), ("proxy_name", "proxy")):
+        if getattr(given, option) is not None and getattr(given, belongs_to) is None:
+            given.refuse(f"--{option.replace('_', '-')} belongs to --{belongs_to}")
     proxy_key, tracker_key = (
         keys[0] if file is None else read_key(file) for file in (given.proxy_key_file, given.tracker_key_file)
     )
     trust = _trusting(given)
-    proxy = None if given.proxy is None else _route(given.proxy, trust, given.name)
+    proxy = None if given.proxy is None else _route(given.proxy, trust, given.proxy_name or given.name)
     host, port = given.bind
     with ExitStack() as opened:
         server = opened.enter_context(Server(host, port, keys, given.store, limits, given.sessions, _certified(given)))
