@@ -272,6 +272,15 @@ def test_uploads_that_were_not_used_for_longest_go_first(tmp_path):
     assert {*tmp_path.iterdir()} == {own, b}  # what a user keeps there is no upload
 
 
+def test_uploads_that_a_session_did_not_finish_are_removed(tmp_path):
+    program = "import os; print(os.getpid())"
+    dead = int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+    for process in (dead, os.getpid()):
+        (tmp_path / f".sateen-{process}-0123abcd").write_bytes(bytes(100))
+    trim(tmp_path, 1000)
+    assert [path.name for path in tmp_path.iterdir()] == [f".sateen-{os.getpid()}-0123abcd"]
+
+
 def test_a_store_may_be_named_from_the_current_folder(tmp_path, key, library, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Server("127.0.0.1", 0, [key], Path("store")) as server:

@@ -7,18 +7,21 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from sateen.runtime.cache_folder import ENTRY_NAME
+from sateen.runtime.cache_folder import ENTRY_NAME, is_abandoned
 
 
 def trim(store: Path, most_bytes: int) -> None:
-    """Removes those files that were not used for longest until at most `most_bytes` are left. Sessions set the time of
-    a file when they use it."""
+    """Removes what sessions were writing when they ended, and those files that were not used for longest, until at most
+    `most_bytes` are left. Sessions set the time of a file when they use it."""
     found: list[tuple[float, int, str]] = []
     with suppress(FileNotFoundError), os.scandir(store) as entries:  # people clear folders of caches
-        for entry in (e for e in entries if ENTRY_NAME.fullmatch(e.name)):
+        for entry in entries:
             with suppress(OSError):  # it was removed just now
                 status = entry.stat(follow_symlinks=False)
-                found.append((status.st_mtime, status.st_size, entry.path))
+                if ENTRY_NAME.fullmatch(entry.name):
+                    found.append((status.st_mtime, status.st_size, entry.path))
+                elif is_abandoned(entry.name, status.st_mtime):
+                    os.unlink(entry.path)
     left = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):
         if left <= most_bytes:

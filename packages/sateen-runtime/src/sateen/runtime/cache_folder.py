@@ -20,8 +20,8 @@ from sateen.runtime.files import read_regular, require_name
 ENTRY_NAME = re.compile(r"[0-9a-f]{64}")
 """The name of an entry: a SHA-256 in hexadecimal, which no file of a user has."""
 
-_UNFINISHED = re.compile(r"\.(\d+)-[0-9a-f]+")
-"""The name of a file that a process is writing."""
+_UNFINISHED = re.compile(r"\.(?:sateen-)?(\d+)-[0-9a-f]+")
+"""The name of a file that a process is writing, here or by `replacing`."""
 _LONGEST_WRITE = 86_400.0
 """Seconds after which no process writes an unfinished file any more, even if a process has the number in its name."""
 _KEPT = 0.75
@@ -100,9 +100,8 @@ class CacheFolder:
                     status = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue  # another process has removed it
-                if match := _UNFINISHED.fullmatch(entry.name):
-                    if time() - status.st_mtime > _LONGEST_WRITE or not _is_running(int(match[1])):
-                        _remove(Path(entry.path))
+                if is_abandoned(entry.name, status.st_mtime):
+                    _remove(Path(entry.path))
                 elif ENTRY_NAME.fullmatch(entry.name):
                     found.append((status.st_mtime, status.st_size, entry.path))
         size, count = sum(size for _, size, _ in found), len(found)
@@ -113,6 +112,12 @@ class CacheFolder:
                 return
             _remove(Path(path))
             size, count = size - bytes_, count - 1
+
+
+def is_abandoned(name: str, modified: float) -> bool:
+    """Whether a file of this name, last written at a time of the clock, is what a process was writing when it ended."""
+    match = _UNFINISHED.fullmatch(name)
+    return match is not None and (time() - modified > _LONGEST_WRITE or not _is_running(int(match[1])))
 
 
 def _remove(path: Path) -> None:
