@@ -160,6 +160,20 @@ vectorized j_lane_1 in [0, 16):
     assert "unrolled" not in changed(vectorize_loops, alone)[0]
 
 
+def test_a_transpose_reads_neighbours_side_by_side():
+    made, remarks = changed(vectorize_loops, "for i in [0, 8):\n  for j in [0, 9):\n    C[i, j] = A[j, i]")
+    assert (
+        made
+        == """
+for i in [0, 2):
+  for j in [0, 9):
+    unrolled i_1 in [0, 4):
+      C[i * 4 + i_1, j] = A[j, i * 4 + i_1]
+""".strip()
+    )
+    assert remarks[-1] == "loop i: 4 iterations side by side, for their neighbours in memory"
+
+
 def test_sums_of_scalars_do_not_wait_for_each_other():
     body = """
 for i in [0, 9):

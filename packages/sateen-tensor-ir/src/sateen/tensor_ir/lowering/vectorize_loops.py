@@ -49,8 +49,8 @@ def vectorize_loops(function: Function, machine: Machine, listener: Listener = u
 
     The loop nearest to the statements is taken, or the one around a loop that sums up. A loop stays if the schedule
     says how it or a loop within it runs, if it has the pragma `keep`, if iterations depend on each other, and if
-    lanes would not lie side by side. Around a sum four such iterations run side by side, term by term, as scalars. No
-    sum is reassociated. Keeps: each variable bound once.
+    lanes would not lie side by side. Where that would help sums, or loops across lines of memory, four such iterations
+    run side by side, statement by statement. No sum is reassociated. Keeps: each variable bound once.
     """
     if not has_vectors(machine):
         return function
@@ -95,7 +95,9 @@ class _Vectorizer(StatementRewriter):
         except DependentError as reason:
             return self._refused(s, str(reason))
         if reason_of_lanes := self._reason(found):
-            return self._side_by_side(s, found) if found.sums else self._refused(s, reason_of_lanes)
+            is_across = found.has_loop and any(found.stride(place) == 1 for place in found.loads)
+            gain = "sums" if found.sums else "neighbours in memory" if is_across else ""
+            return self._side_by_side(s, found, gain) if gain else self._refused(s, reason_of_lanes)
         pieces = self._pieces(s, found, SUMS)
         if not pieces:
             return self._refused(s, f"{s.extent} iterations fill no vector of {self._lanes(found)} lanes")
@@ -164,12 +166,13 @@ class _Vectorizer(StatementRewriter):
                 return f"{call.name} of {call.dtype} is a call of the C library for each lane"
         return ""
 
-    def _side_by_side(self, s: For, found: LoopBody) -> Stmt:
-        """Several iterations whose sums do not wait for each other, term by term."""
+    def _side_by_side(self, s: For, found: LoopBody, gain: str) -> Stmt:
+        """Four iterations, statement by statement: their sums do not wait for each other, and lines of memory that a
+        loop inside goes across are read for all of them."""
         pieces = self._parts(s.extent, ROWS)
         if found.nodes > MOST_COPIED or pieces is None:
             return s
-        self.listener(Remark(f"loop {s.var.name}", f"{ROWS} iterations side by side, for their sums", is_done=True))
+        self.listener(Remark(f"loop {s.var.name}", f"{ROWS} iterations side by side, for their {gain}", is_done=True))
         wide, *rest = pieces
         outer = Var(s.var.name)
         value = s.start + wide.first + outer * ROWS
