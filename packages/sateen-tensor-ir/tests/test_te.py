@@ -97,7 +97,7 @@ def test_nodes_know_the_line_that_made_them():
 
 
 def test_misused_tensors():
-    refused("tensor 'a' has 2 dimensions, found 1 indices", lambda: a[0])
+    refused("tensor 'a' has 2 dimensions, found 1 indices", lambda: a(0))
     refused("an index of tensor 'a' expects an integer, found float32", lambda: a[0, te.const(1.0)])
     refused("a shape expects integers of at least 0, found -1 (index)", lambda: te.placeholder((-1,)))
     refused("a shape expects integers of at least 0, found 2.5f (float32)", lambda: te.placeholder(2.5))
@@ -217,12 +217,13 @@ def test_a_number_of_numpy_may_be_the_left_operand():
         assert str(built) == expected
 
 
-def test_whole_tensors_are_no_operands():
+def test_whole_tensors_are_no_elements():
     advice = "found tensor 'a'; use its elements, such as a[i, j] in te.compute(shape, lambda i, j: ...)"
-    refused(f"operators take elements, {advice}", lambda: a + a)
-    refused(f"operators take elements, {advice}", lambda: 2.0 - a)
-    refused(f"operators take elements, {advice}", lambda: a**2)
+    refused(f"this operator takes elements, {advice}", lambda: a**2)
+    refused(f"this operator takes elements, {advice}", lambda: a < 2)
     refused(f"expected an expression, {advice}", lambda: te.exp(a))
+    refused(f"expected an expression, {advice}", lambda: te.compute((4, 4), lambda i, j: a[i, j] + a))
+    refused("the elements of tensor 'a' can't be iterated over", lambda: list(a))
 
 
 def test_a_reduction_over_what_is_no_reduce_axis_names_it():

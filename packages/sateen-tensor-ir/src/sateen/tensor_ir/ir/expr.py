@@ -36,37 +36,37 @@ class Expr:
     dtype: DType
 
     def __add__(self, other: Expr | Scalar) -> Expr:
-        return add(self, other)
+        return NotImplemented if _takes_operators(other) else add(self, other)
 
     def __radd__(self, other: Scalar) -> Expr:
         return add(other, self)
 
     def __sub__(self, other: Expr | Scalar) -> Expr:
-        return subtract(self, other)
+        return NotImplemented if _takes_operators(other) else subtract(self, other)
 
     def __rsub__(self, other: Scalar) -> Expr:
         return subtract(other, self)
 
     def __mul__(self, other: Expr | Scalar) -> Expr:
-        return multiply(self, other)
+        return NotImplemented if _takes_operators(other) else multiply(self, other)
 
     def __rmul__(self, other: Scalar) -> Expr:
         return multiply(other, self)
 
     def __truediv__(self, other: Expr | Scalar) -> Expr:
-        return divide(self, other)
+        return NotImplemented if _takes_operators(other) else divide(self, other)
 
     def __rtruediv__(self, other: Scalar) -> Expr:
         return divide(other, self)
 
     def __floordiv__(self, other: Expr | Scalar) -> Expr:
-        return floordiv(self, other)
+        return NotImplemented if _takes_operators(other) else floordiv(self, other)
 
     def __rfloordiv__(self, other: Scalar) -> Expr:
         return floordiv(other, self)
 
     def __mod__(self, other: Expr | Scalar) -> Expr:
-        return floormod(self, other)
+        return NotImplemented if _takes_operators(other) else floormod(self, other)
 
     def __rmod__(self, other: Scalar) -> Expr:
         return floormod(other, self)
@@ -471,6 +471,11 @@ def _numeric(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     if a.dtype.is_bool:
         raise ExpressionError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
     return a, b
+
+
+def _takes_operators(operand: Any) -> bool:
+    """Whether the operand on the right is no element, and does the operation itself."""
+    return not isinstance(operand, (Expr, int, float)) and getattr(operand, "takes_operators", False)
 
 
 def is_const(e: Expr, value: Scalar) -> bool:

@@ -17,9 +17,8 @@ from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.schedule.relations import Fuse, Split
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.operations import ComputeOp
 from sateen.tensor_ir.te.recurrence import ScanOp
-from sateen.tensor_ir.te.tensor import Operation, Tensor
+from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
 
 
 class Schedule:

@@ -1,4 +1,5 @@
-"""The kinds of operations: placeholders, constants, computations, extern bodies; and the functions that make them."""
+"""The kinds of operations beside computations: placeholders, constants, extern bodies; and the functions that make
+operations."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
 from sateen.tensor_ir.ir.tensor_expr import Reduce
 from sateen.tensor_ir.ir.types import INDEX, INT64
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.tensor import Array, NestBuilder, Operation, Oracle, Tensor, reads
+from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor
 
 
 class _GivenOp(Operation):
@@ -54,34 +55,6 @@ class ConstantOp(_GivenOp):
     def evaluate(self, _: Oracle) -> list[Array]:
         assert self.data is not None
         return [self.data]
-
-
-class ComputeOp(Operation):
-    """Computes each element of the outputs by an expression over `axis`, and over `reduce_axis` if it is a
-    reduction."""
-
-    __slots__ = ("_inputs",)
-
-    def __init__(self, name: str, axis: tuple[IterVar, ...], body: tuple[Expr, ...]) -> None:
-        super().__init__(name, [tuple(a.extent for a in axis)] * len(body), [b.dtype for b in body])
-        self.axis = axis
-        self.body = body
-        self.reduce_axis = body[0].axes if isinstance(body[0], Reduce) else ()
-        self._inputs = tuple(dict.fromkeys(r.tensor for b in body for r in reads(b)))
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        return self._inputs
-
-    @property
-    def region_axes(self) -> tuple[IterVar, ...]:
-        return self.axis
-
-    def nest(self, builder: NestBuilder) -> Stmt:
-        return builder.loops()
-
-    def evaluate(self, oracle: Oracle) -> list[Array]:
-        return oracle.elements(self)
 
 
 class ExternOp(Operation):

@@ -1,10 +1,10 @@
-"""Tensors, the operations that define them, and the interfaces of lowering and the oracle, with which an operation
-defines its loops and its values."""
+"""Tensors, their arithmetic, the operations that define them, and the interfaces of lowering and the oracle, with which
+an operation defines its loops and its values."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol
 
@@ -12,22 +12,33 @@ import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.span import Span, caller_span
 from sateen.tensor_ir.ir.stmt import Stmt
-from sateen.tensor_ir.ir.tensor_expr import Read
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.te.broadcasting import common_shape, own_indices
 
 Array = np.ndarray[Any, Any]
 
 
 class Tensor:
-    """Output `index` of an operation. Indexing gives an expression that reads one element."""
+    """Output `index` of an operation. Indexing gives an expression that reads one element.
+
+    Arithmetic (`+ - * / // %`, `-A`, `abs(A)`, `astype`) with tensors and single values computes a tensor, element by
+    element of the common shape. `==` tells whether two are the same tensor.
+    """
 
     __slots__ = ("dtype", "index", "op", "shape")
+
+    takes_operators: ClassVar[bool] = True
+    """Whether the operators of an expression on the left leave the operation to this operand."""
+
+    __array_ufunc__ = None  # so do those of NumPy's numbers
 
     def __init__(self, op: Operation, index: int, shape: tuple[Expr, ...], dtype: DType) -> None:
         self.op = op
@@ -50,15 +61,17 @@ class Tensor:
         """The number of dimensions."""
         return len(self.shape)
 
-    def __getitem__(self, indices: Any) -> Expr:
-        return self(*(indices if isinstance(indices, tuple) else (indices,)))
+    def __getitem__(self, indices: Any) -> Any:
+        """The element at `indices`; a `TensorSlice`, which takes the others, if they are fewer than dimensions."""
+        return TensorSlice(self, ())[indices]
+
+    def __iter__(self) -> NoReturn:
+        raise ExpressionError(f"the elements of tensor {self.name!r} can't be iterated over; {self._advice()}")
 
     def __call__(self, *indices: Any) -> Expr:
         """The element at `indices`, one integer expression per dimension. Raises ExpressionError for another number of
         indices."""
-        if any(isinstance(i, slice) or i is Ellipsis for i in indices):
-            found = "found ..." if any(i is Ellipsis for i in indices) else "found a slice"
-            raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
+        self._refuse_ranges(indices)
         if len(indices) != self.ndim:
             raise ExpressionError(f"tensor {self.name!r} has {self.ndim} dimensions, found {len(indices)} indices")
         exprs = tuple(as_expr(i, INDEX) for i in indices)
@@ -73,13 +86,61 @@ class Tensor:
             raise ExpressionError(f"expected an expression, found tensor {self.name!r}; {self._advice()}")
         return self()
 
-    def _no_operator(self, *_: object) -> NoReturn:
-        raise ExpressionError(f"operators take elements, found tensor {self.name!r}; {self._advice()}")
+    def _refuse_ranges(self, indices: tuple[Any, ...]) -> None:
+        if any(isinstance(i, slice) or i is Ellipsis for i in indices):
+            found = "found ..." if any(i is Ellipsis for i in indices) else "found a slice"
+            raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_operator
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _no_operator
-    __abs__ = __round__ = _no_operator
-    __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+    def __add__(self, other: Any) -> Any:
+        return _elementwise("add", ex.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _elementwise("add", ex.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _elementwise("subtract", ex.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _elementwise("subtract", ex.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _elementwise("multiply", ex.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _elementwise("multiply", ex.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _elementwise("divide", ex.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _elementwise("divide", ex.divide, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _elementwise("floordiv", ex.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _elementwise("floordiv", ex.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _elementwise("floormod", ex.floormod, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _elementwise("floormod", ex.floormod, other, self)
+
+    def __neg__(self) -> Any:
+        return _elementwise("negative", Expr.__neg__, self)
+
+    def __abs__(self) -> Any:
+        return _elementwise("absolute", ex.absolute, self)
+
+    def astype(self, dtype: DType | str) -> Any:
+        """Each element converted to `dtype`, as `Expr.astype` does."""
+        return _elementwise("cast", lambda x: ex.cast(dtype, x), self)
+
+    def _no_operator(self, *_: object) -> NoReturn:
+        raise ExpressionError(f"this operator takes elements, found tensor {self.name!r}; {self._advice()}")
+
+    __pow__ = __rpow__ = __round__ = __lt__ = __le__ = __gt__ = __ge__ = _no_operator
 
     def _advice(self) -> str:
         indices = ", ".join("ijklmnpq"[: self.ndim])
@@ -87,6 +148,36 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.name}: {self.type})"
+
+
+class TensorSlice:
+    """A tensor with its first indices: `A[i]` of `A[i][j]`. The last index makes it an expression."""
+
+    __slots__ = ("indices", "tensor")
+
+    takes_operators: ClassVar[bool] = False
+
+    def __init__(self, tensor: Tensor, indices: tuple[Any, ...]) -> None:
+        self.tensor = tensor
+        self.indices = indices
+
+    def __getitem__(self, indices: Any) -> Any:
+        found = (*self.indices, *(indices if isinstance(indices, tuple) else (indices,)))
+        self.tensor._refuse_ranges(found)
+        return TensorSlice(self.tensor, found) if len(found) < self.tensor.ndim else self.tensor(*found)
+
+    def __iter__(self) -> NoReturn:
+        self.as_expr()
+
+    def as_expr(self, *_: object) -> NoReturn:
+        """Raises ExpressionError: it lacks indices."""
+        self.tensor(*self.indices)
+        raise AssertionError("a slice lacks indices")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = as_expr
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = as_expr
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = astype = as_expr
+    __hash__ = object.__hash__
 
 
 class Operation(ABC):
@@ -150,6 +241,52 @@ class Operation(ABC):
     def output(self, index: int) -> Tensor:
         """One of the outputs."""
         return self.outputs[index]
+
+
+class ComputeOp(Operation):
+    """Computes each element of the outputs by an expression over `axis`, and over `reduce_axis` if it is a
+    reduction."""
+
+    __slots__ = ("_inputs",)
+
+    def __init__(self, name: str, axis: tuple[IterVar, ...], body: tuple[Expr, ...]) -> None:
+        super().__init__(name, [tuple(a.extent for a in axis)] * len(body), [b.dtype for b in body])
+        self.axis = axis
+        self.body = body
+        self.reduce_axis = body[0].axes if isinstance(body[0], Reduce) else ()
+        self._inputs = tuple(dict.fromkeys(r.tensor for b in body for r in reads(b)))
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self._inputs
+
+    @property
+    def region_axes(self) -> tuple[IterVar, ...]:
+        return self.axis
+
+    def nest(self, builder: NestBuilder) -> Stmt:
+        return builder.loops()
+
+    def evaluate(self, oracle: Oracle) -> list[Array]:
+        return oracle.elements(self)
+
+
+def _elementwise(name: str, function: Callable[..., Expr], *operands: Any) -> Any:
+    """function(x, …) of tensors and single values, element by element of the common shape.
+
+    An expression over axes is an element of a compute. Beside it a tensor without dimensions stands for its element;
+    others are refused, as are shapes that don't broadcast (ExpressionError).
+    """
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    values = [x if isinstance(x, Tensor) else as_expr(x, tensors[0].dtype) for x in operands]
+    axes = [v for x in values if isinstance(x, Expr) for v in walk(x) if isinstance(v, IterVar)]
+    if axes:
+        return function(*map(as_expr, values))
+    extents = common_shape(name, [t.shape for t in tensors])
+    span = caller_span()
+    axis = tuple(IterVar(name=f"i{d}", extent=extent, span=span) for d, extent in enumerate(extents))
+    elements = [x(*own_indices(x.shape, axis)) if isinstance(x, Tensor) else x for x in values]
+    return ComputeOp(name, axis, (function(*elements),)).outputs[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
