@@ -67,8 +67,8 @@ def test_each_form_of_code_has_its_export(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError) as caught:
         linked.export_library(tmp_path / "mlp.so")
     assert str(caught.value) == (
-        "expected code that is a library, found a static archive for thumbv7em-none-eabihf cortex-m4; compile the "
-        "model again: sateen export MODEL --as shared"
+        "expected code that is a library, found a static archive for thumbv7em-none-eabihf cortex-m4; --as static "
+        "exports it; for --as shared compile the model for another target"
     )
     with pytest.raises(ArtifactError) as caught:
         loaded.export_archive(tmp_path / "mlp.a")

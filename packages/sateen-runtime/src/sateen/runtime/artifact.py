@@ -213,7 +213,8 @@ class Artifact:
         self._require(CodeForm.ARCHIVE)
         code, data = code_sizes(self.library)
         arrays = sum(prod(map(int, p.shape)) * p.dtype.bytes for p in (*self.inputs, *self.outputs))
-        return Footprint(code, len(self.parameters), data, self.workspace_bytes, arrays, self.stack_bytes)
+        workspace = int(self.signature.parameters[-1].shape[0])
+        return Footprint(code, len(self.parameters), data, workspace, arrays, self.stack_bytes)
 
     def export_source(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write C99 text that holds the network with its parameters, and a C header beside it (ending in .h).
@@ -240,11 +241,16 @@ class Artifact:
         write_library(place, made.content, description_of(made, name, self.target, self.signature), ".json")
 
     def _require(self, form: CodeForm) -> None:
-        if self.form is not form:
-            raise ArtifactError(
-                f"expected code that is {form.value}, found {self.form.value} for {_machine(self.target)}; compile the "
-                f"model again: sateen export MODEL --as {form.option}"
-            )
+        found = self.form
+        if found is form:
+            return
+        if "linux" in self.target and {found, form} == {CodeForm.LIBRARY, CodeForm.ARCHIVE}:
+            advice = f"compile the model again: sateen export MODEL --as {form.option}"
+        else:
+            advice = f"--as {found.option} exports it; for --as {form.option} compile the model for another target"
+        raise ArtifactError(
+            f"expected code that is {form.value}, found {found.value} for {_machine(self.target)}; {advice}"
+        )
 
 
 def parameter_rows(

@@ -9,7 +9,7 @@ from math import prod
 from string import Template
 from types import MappingProxyType
 
-from sateen.runtime.errors import ArgumentError
+from sateen.runtime.errors import ArgumentError, printable
 from sateen.runtime.signature import Parameter, Signature
 from sateen.runtime.static_archive import symbol_of
 from sateen.runtime.target import Target
@@ -88,6 +88,8 @@ _RESERVED = frozenset(
     )
 )
 """Reserved words of C and C++, and names in the function that runs a network; its other names begin with `sateen`."""
+_RESERVED_FORMS = re.compile(r"_[A-Z_]\w*[^_]|[A-Z0-9_]+_(MAX|MIN|C)|offsetof|(wchar|ptrdiff|size)_t|max_align_t")
+"""The names that begin as those of compilers do, and names of stdint.h and stddef.h (C99, 7.1.3)."""
 
 
 _C_FLOATS = {"float32": "float", "float64": "double"}
@@ -105,12 +107,14 @@ def header_of(
     input. Raises ArgumentError if `name` is no C identifier, TargetError if `target` is not the text of a target.
     """
     if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
-        raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
+        raise ArgumentError(
+            f"expected a C identifier as the name of the network, which the header doesn't use itself, found {name!r}"
+        )
     symbol = partial(symbol_of, name)
     all_of = signature.parameters
     *arrays, parameters, workspace = all_of
-    names = _c_names(arrays)
     upper = name.upper()
+    names = _c_names(arrays, (f"{name}_", f"{upper}_"))
     given = [*zip(arrays, names, strict=True), (workspace, "workspace")]
     c_inputs = {p.name: c for p, c in given if not p.is_output}
     shared = {output: f", which may have the memory of {c_inputs[own]}" for output, own in aliases.items()}
@@ -118,7 +122,8 @@ def header_of(
     return _HEADER.substitute(
         target=Target.parse(target),
         described="\n".join(
-            f" *   {'out' if p.is_output else 'in '} {c}: {p.type}{shared.get(p.name, '') if p.is_output else ''}"
+            f" *   {'out' if p.is_output else 'in '} {c}: {p.type}{_original(p, c)}"
+            f"{shared.get(p.name, '') if p.is_output else ''}"
             for p, c in given
         ),
         upper=upper,
@@ -162,13 +167,21 @@ def _c_type(p: Parameter) -> str:
     return name if p.is_output else f"const {name}"
 
 
-def _c_names(parameters: Sequence[Parameter]) -> list[str]:
-    """A C identifier for each parameter, all different, also in capitals."""
+def _original(p: Parameter, c: str) -> str:
+    """The name in the model where C has another one, as text that can't end a comment."""
+    return "" if p.name == c else f', "{printable(p.name).replace("*/", "* /")}" in the model'
+
+
+def _c_names(parameters: Sequence[Parameter], of_network: tuple[str, ...]) -> list[str]:
+    """A C identifier for each parameter, all different, also in capitals; none begins as other names of the network
+    do."""
     names: list[str] = []
     for p in parameters:
         name = re.sub(r"\W", "_", p.name, flags=re.ASCII)
         name = f"_{name}" if name[:1].isdigit() else name
         name = f"_{name}" if name.startswith("sateen") else name
+        if _RESERVED_FORMS.fullmatch(name) or name.startswith(of_network):
+            name += "_"
         while name in _RESERVED or name.upper() in map(str.upper, names):
             name += "_"
         names.append(name)

@@ -61,6 +61,7 @@ def compile_model(
 
 def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
     """The error of compiling a graph before code generation; None if there is none."""
+    check_target(compilation)
     target = network_target(compilation.target)
     try:
         lowered(

@@ -13,6 +13,7 @@ import click
 from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
 from sateen.graph_ir.compile import network_target
 from sateen.graph_ir.tune import Records
+from sateen.runtime import TargetError
 from sateen.tensor_ir.ir import DENORMALS
 from sateen.topi.methods import NUMERICS
 
@@ -119,8 +120,11 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_target(compilation: Compilation) -> None:
-    """Raises TargetError for a target that networks can't be compiled for, before a model is read."""
-    network_target(compilation.target)
+    """Raises UsageError for a target that networks can't be compiled for, before a model is read."""
+    try:
+        network_target(compilation.target)
+    except TargetError as error:
+        raise click.BadParameter(str(error), param_hint="--target") from None
 
 
 def records_of(compilation: Compilation) -> Records | None:

@@ -13,7 +13,13 @@ from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
 from sateen.frontends.command.artifacts import compile_model
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import keep_sources, writing
-from sateen.frontends.command.memory_limits import MemoryLimits, flash_text, memory_options, memory_text
+from sateen.frontends.command.memory_limits import (
+    MemoryLimits,
+    flash_text,
+    is_without_system,
+    memory_options,
+    memory_text,
+)
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.parameter_growth import ParameterGrowth
 from sateen.frontends.command.reading import sources_of
@@ -65,15 +71,16 @@ def compile_(
             }
         )
         return
+    workspace = int(artifact.signature.parameters[-1].shape[0])
     say(
         f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
-        f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
+        f"{size(len(artifact.parameters))}), workspace {size(workspace)}, in {seconds:.2f} s"
     )
     growth.tell()
-    if artifact.form is CodeForm.ARCHIVE:
+    if artifact.form is CodeForm.ARCHIVE and (is_without_system(artifact.target) or limits.is_given):
         footprint = artifact.footprint
-        say(f"flash {size(footprint.flash)}: {flash_text(footprint)}")
-        say(f"memory {size(footprint.memory)}: {memory_text(footprint)}")
+        say(f"flash {footprint.flash} bytes: {flash_text(footprint)}")
+        say(f"memory {footprint.memory} bytes: {memory_text(footprint)}")
     target = Target.parse(artifact.target)
     named = f"this machine ({llvm.get_host_cpu_name()}): " if compilation.target == "llvm" else ""
     say(f"for {named}{target if verbose else _shortened(target)}")

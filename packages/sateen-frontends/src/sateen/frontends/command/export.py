@@ -10,14 +10,14 @@ import click
 
 from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
 from sateen.frontends.command.artifacts import open_artifact
-from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
 from sateen.frontends.command.files import is_artifact, keep_sources
 from sateen.frontends.command.memory_limits import MemoryLimits, memory_options
 from sateen.frontends.command.npm_package import write_npm_package
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.parameter_growth import ParameterGrowth
 from sateen.frontends.command.reading import sources_of
-from sateen.runtime import Artifact, Target
+from sateen.runtime import ArgumentError, Artifact, Target
 from sateen.runtime.display import size
 
 
@@ -86,7 +86,10 @@ def export(
     growth = ParameterGrowth()
     artifact = open_artifact(model, compilation, static=chosen.static, observer=growth)
     limits.check(artifact)
-    chosen.write(artifact, output, prefix)
+    try:
+        chosen.write(artifact, output, prefix)
+    except ArgumentError as error:
+        raise click.BadParameter(str(error), param_hint="--prefix") from None
     if output.is_dir():
         _show_package(output, artifact.target, prefix, as_json=as_json)
     elif as_json:
@@ -117,6 +120,7 @@ def _for_form(compilation: Compilation, form: Form) -> Compilation:
     """The options of compiling for a form. Raises UsageError for a target that gives code of another kind."""
     if compilation.target == "llvm":
         return replace(compilation, target=form.target)
+    check_target(compilation)
     found, expected = (Target.of(target).kind for target in (compilation.target, form.target))
     if found != expected:
         raise click.UsageError(f"--as {form.name} is for targets of kind {expected}, found one of kind {found}")

@@ -14,7 +14,7 @@ from sateen.runtime import Artifact, CodeForm, TargetError
 from sateen.runtime.display import size
 from sateen.runtime.static_archive import Footprint
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
+_UNITS = {"": 1, "K": 1 << 10, "KIB": 1 << 10, "KB": 1000, "M": 1 << 20, "MIB": 1 << 20, "MB": 1_000_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class MemoryLimits:
                 raise TargetError(f"{option}: expected a network of at most {limit} bytes, found {needed}: {parts}")
 
 
+def is_without_system(target: str) -> bool:
+    """Whether the text of a target says that its machine has no system; other triples may leave out theirs."""
+    return re.search(r"-none-|-(elf|eabi|eabihf)\b", target) is not None
+
+
 def flash_text(footprint: Footprint) -> str:
     return f"code {size(footprint.code)}, parameters {size(footprint.parameters)}"
 
@@ -60,12 +65,13 @@ def memory_text(footprint: Footprint) -> str:
 
 
 def byte_count(text: str) -> int:
-    """512K, 2M or 4096: a number of bytes."""
-    found = re.fullmatch(r"([1-9]\d*)([KM]?)", text)
-    if found is None:
-        raise click.BadParameter(f"expected a size such as 512K, found {text!r}")
-    number, unit = found.groups()
-    return int(number) * _UNITS[unit]
+    """512K, 1.5M, 64KB or 4096: a number of bytes, rounded down. K and KiB are 1024, KB is 1000."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(|[KM](?:I?B)?)", text, re.IGNORECASE)
+    if found is None or not int(count := float(found[1]) * _UNITS[found[2].upper()]):
+        raise click.BadParameter(
+            f"expected a size such as 512K, 1.5M or 64KB (K is 1024 bytes, KB 1000), found {text!r}"
+        )
+    return int(count)
 
 
 def memory_options(verb: Callable[..., Any]) -> Callable[..., Any]:

@@ -52,7 +52,7 @@ def write_npm_package(artifact: Artifact, folder: Path, name: str) -> None:
         )
     if not _NAME.fullmatch(name):
         raise ArgumentError(
-            f"--prefix {name}: expected the name of a package of npm: small letters, digits, '.', '_' and '-'"
+            f"expected the name of a package of npm: small letters, digits, '.', '_' and '-', found {name!r}"
         )
     if folder.exists():
         raise ArtifactError(f"{folder}: expected a new folder to write the package to, found a file")
