@@ -30,7 +30,6 @@ from sateen.rpc import (
     remote_session,
     served_session,
 )
-from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.store import trim
 from sateen.runtime import (
     ArgumentError,
@@ -41,6 +40,7 @@ from sateen.runtime import (
     SessionRefusedError,
     SessionTimeoutError,
 )
+from sateen.runtime.scratch import remove_abandoned
 
 LIMITS = SessionLimits(disk_bytes=1 << 20)
 ONES = np.ones((2, 4), np.float32)
@@ -237,14 +237,17 @@ def children_named(name):
 def test_a_session_that_nobody_holds_ends(connect, server, eventually):
     session = connect()
     assert len(server.holders()) == 1
-    del session
-    gc.collect()
-    eventually(lambda: not server.holders())
+    gc.disable()
+    try:
+        del session
+        eventually(lambda: not server.holders())
+    finally:
+        gc.enable()
 
 
 def test_the_folder_of_a_server_that_died_is_removed_by_the_next_one():
     program = """
-from sateen.rpc.scratch import ScratchFolder
+from sateen.runtime.scratch import ScratchFolder
 folder = ScratchFolder()
 print(folder.path, flush=True)
 input()

@@ -1,10 +1,12 @@
 import errno
+import gc
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from sateen.runtime import (
     empty,
     framing,
 )
+from sateen.runtime.sessions import local
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="local sessions need setrlimit of POSIX")
 
@@ -211,3 +214,38 @@ def test_a_forked_process_neither_uses_nor_ends_the_session_of_its_parent() -> N
     refusal, state = done.stdout.splitlines()
     assert refusal == "info: expected a session of this process, found one of the process that it comes from"
     assert state == "0 True"
+
+
+def test_a_session_that_nobody_holds_ends() -> None:
+    session = LocalSession()
+    child = session._child
+    gc.disable()
+    try:
+        del session
+        assert child.wait(0) == -signal.SIGKILL
+    finally:
+        gc.enable()
+
+
+def test_a_session_that_does_not_begin_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(local, "START_SECONDS", 0.0)
+    with pytest.raises(SessionTimeoutError, match="expected a session within 0 s, none began"):
+        LocalSession()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_folder_of_a_process_that_was_killed_is_removed_by_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = "from sateen.runtime import LocalSession; s = LocalSession(); print(s._folder, flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, text=True, **pipes) as owner:
+        assert owner.stdout is not None
+        folder = Path(owner.stdout.readline().strip())
+        owner.kill()
+    assert folder.exists()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with LocalSession() as session:
+        assert [*tmp_path.iterdir()] == [session._folder]

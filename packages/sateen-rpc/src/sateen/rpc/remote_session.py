@@ -70,7 +70,7 @@ class RemoteSession(ConnectedSession):
             raise
         self._end = _End()
         finish = ending(self, _close, self._control, connection, self._end)
-        super().__init__(connection, place, seconds, self._why, finish)
+        super().__init__(connection, place, seconds, finish)
         try:
             require_fields(granted, {"session": str, "lease": (int, float)}, "claim")
             lease = float(granted["lease"])
@@ -89,7 +89,7 @@ class RemoteSession(ConnectedSession):
             self.close()
             raise
 
-    def _why(self, what: str, error: SessionError | None) -> SessionError:
+    def explain(self, what: str, error: SessionError | None) -> SessionError:
         """Why the process is gone: the server says so on the other connection, if it lives."""
         self._end.is_known.wait(_WORD_SECONDS)
         if (said := self._end.said) is not None:
@@ -127,7 +127,7 @@ def _listen(control: Channel, connection: Channel, lease: float, end: _End) -> N
         end.said = SessionLostError(f"expected word of the server within {lease:g} s, none came")
         connection.close()
     except SessionError:
-        pass  # without word from the server the session is lost, as `_why` says
+        pass  # without word from the server the session is lost, as `explain` says
     finally:
         end.is_known.set()
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
 
-from sateen.rpc.scratch import ScratchFolder
 from sateen.rpc.session_limits import SessionLimits
 from sateen.rpc.store import trim
 from sateen.rpc.wire import Channel
@@ -19,6 +18,7 @@ from sateen.runtime.errors import SessionCrashedError, SessionRefusedError, Sess
 from sateen.runtime.framing import Header
 from sateen.runtime.isolation import isolated
 from sateen.runtime.process_group import ProcessGroup, cause_of
+from sateen.runtime.scratch import ScratchFolder
 
 LOOK_SECONDS = 5.0
 """How often a session's folder is measured, on a machine that may measure something else."""
@@ -32,7 +32,11 @@ class ServedSession:
         self.since = monotonic()
         self._seconds = min(seconds, limits.request_seconds)
         self._limits, self._store = limits, store
-        self._folder = ScratchFolder()
+        try:
+            self._folder = ScratchFolder()
+        except OSError as error:
+            reason = error.strerror or error
+            raise SessionRefusedError(f"the server can't make a folder for a session: {reason}") from None
         self._scratch = self._folder.path
         self._child: ProcessGroup | None = None
         self._lock = Lock()

@@ -15,12 +15,12 @@ from time import monotonic
 from sateen.rpc.background import started
 from sateen.rpc.keys import Key
 from sateen.rpc.listener import Caller, Listener
-from sateen.rpc.scratch import remove_abandoned
 from sateen.rpc.served_session import ServedSession
 from sateen.rpc.session_limits import SessionLimits
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import ArgumentError, SessionError, SessionRefusedError
 from sateen.runtime.framing import Header, require_fields
+from sateen.runtime.scratch import remove_abandoned
 
 RESERVED_SECONDS = 10.0
 """How long a session is kept for who was sent to it."""

@@ -7,21 +7,20 @@ ends the child, and the parent raises the error that says which it was.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import tempfile
-from pathlib import Path
 from time import monotonic
 
-from sateen.runtime.errors import ArgumentError, SateenError, SessionCrashedError, SessionError
+from sateen.runtime.errors import ArgumentError, SessionCrashedError, SessionError, SessionTimeoutError
 from sateen.runtime.fork_safe import ending
 from sateen.runtime.framing import MOST_SECONDS, JsonConnection
 from sateen.runtime.isolation import isolated
 from sateen.runtime.process_group import ProcessGroup, cause_of
+from sateen.runtime.scratch import ScratchFolder, remove_abandoned
 from sateen.runtime.sessions.client import ConnectedSession
 from sateen.runtime.sessions.service import SessionService
 
-_START_SECONDS = 60.0
+START_SECONDS = 60.0
+"""How long the process of a session may take to start."""
 
 
 class LocalSession(ConnectedSession):
@@ -41,27 +40,32 @@ class LocalSession(ConnectedSession):
             )
         if os.name != "posix":
             raise SessionError("expected a POSIX system for a local session, whose limits are those of setrlimit")
+        remove_abandoned()
         folder = _new_folder()
         ours, theirs = socket.socketpair()
-        limits = [str(theirs.fileno()), str(folder), str(seconds), str(memory_bytes or 0)]
+        limits = [str(theirs.fileno()), str(folder.path), str(seconds), str(memory_bytes or 0)]
         command = isolated("sateen.runtime.sessions.child", limits)
         try:
-            with theirs, (folder / SessionService.LOG).open("wb") as log:
+            with theirs, (folder.path / SessionService.LOG).open("wb") as log:
                 self._child = ProcessGroup(command, log, descriptors=[theirs.fileno()])
         except OSError as error:
             ours.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.remove()
             raise SessionError(f"expected to start a process: {error.strerror or error}") from None
         finish = ending(self, _end, self._child, ours, folder)
-        super().__init__(JsonConnection(ours), f"process {self._child.number}", seconds, self._crashed, finish)
-        self._folder = folder
+        super().__init__(JsonConnection(ours), f"process {self._child.number}", seconds, finish)
+        self._folder = folder.path
         try:
-            self.answer("the start", monotonic() + _START_SECONDS)
-        except SateenError as error:
+            self.answer("the start", monotonic() + START_SECONDS)
+        except TimeoutError:
+            self.close()
+            raise SessionTimeoutError(f"expected a session within {START_SECONDS:g} s, none began") from None
+        except BaseException as error:
             error.add_note(self._said())
+            self.close()
             raise
 
-    def _crashed(self, what: str, error: SessionError | None) -> SessionCrashedError:
+    def explain(self, what: str, error: SessionError | None) -> SessionCrashedError:
         code = self._child.wait(1.0)
         if code is None:
             return SessionCrashedError(f"{what}: the session's process sent what is no answer: {error}")
@@ -74,15 +78,15 @@ class LocalSession(ConnectedSession):
             return ""
 
 
-def _new_folder() -> Path:
+def _new_folder() -> ScratchFolder:
     try:
-        return Path(tempfile.mkdtemp(prefix="sateen-session-"))
+        return ScratchFolder()
     except OSError as error:
         reason = error.strerror or error
         raise SessionError(f"expected to make a folder for a session: {reason}; TMPDIR names another place") from None
 
 
-def _end(child: ProcessGroup, connection: socket.socket, folder: Path) -> None:
+def _end(child: ProcessGroup, connection: socket.socket, folder: ScratchFolder) -> None:
     connection.close()
     child.end()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.remove()

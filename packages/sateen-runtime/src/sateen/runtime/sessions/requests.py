@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,12 +43,11 @@ _RAISED: dict[str, type[SateenError]] = {
 }
 
 
-class Requests:
-    """Asks the process of a session.
+class Requests(ABC):
+    """Asks the process of a session. It does not refer to itself, so that a session that nobody holds ends at once.
 
     `place` is the name in messages. One request (a load, a call, a measurement) takes at most `seconds`; then the
-    session has ended and the request raises SessionTimeoutError. `explain` says, as an error, why the process at the
-    other end is gone; `finish` ends it.
+    session has ended and the request raises SessionTimeoutError. `finish` ends the process at the other end.
     """
 
     def __init__(
@@ -55,16 +55,19 @@ class Requests:
         connection: Connection,
         place: str,
         seconds: float,
-        explain: Callable[[str, SessionError | None], SessionError],
         finish: Callable[[], object],
     ) -> None:
         self._connection = connection
         self._place, self._seconds = place, seconds
-        self._explain, self._finish = explain, finish
+        self._finish = finish
         self._process = os.getpid()
         self._ended: str | None = None
         self._lock = Lock()
         self._unused: deque[int] = deque()
+
+    @abstractmethod
+    def explain(self, what: str, error: SessionError | None) -> SessionError:
+        """Why the process at the other end is gone, which `what` met as `error`, or as the end of the connection."""
 
     def close(self) -> None:
         """Ends the session and everything that runs in it."""
@@ -151,6 +154,6 @@ class Requests:
         return error
 
     def _gone(self, what: str, error: SessionError | None) -> SessionError:
-        found = self._explain(what, error)
+        found = self.explain(what, error)
         self.end(str(found))
         return found

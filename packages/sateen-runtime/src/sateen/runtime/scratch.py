@@ -1,34 +1,32 @@
-"""The folder of a session on a server. One whose server has died is removed by the next server of the same user.
+"""The folder of a session. One whose owner has died is removed by the next owner of another, of the same user.
 
-A server holds a lock on the file `lock` of each of its folders; the system gives it up when the process ends, however.
+The owner, a server or the process that has a local session, holds a lock on the file `lock` of each of its folders; the
+system gives it up when the process ends, however.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from sateen.runtime.errors import SessionRefusedError
+if sys.platform != "win32":
+    import fcntl
 
 _PREFIX = "sateen-session-"
 _LOCK = "lock"
 
 
 class ScratchFolder:
-    """A new folder, until `remove`. Raises SessionRefusedError if none can be made."""
+    """A new folder, until `remove`. Raises OSError if none can be made."""
 
     def __init__(self) -> None:
-        try:
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            self._lock = _locked(self.path)
-        except OSError as error:
-            reason = error.strerror or error
-            raise SessionRefusedError(f"the server can't make a folder for a session: {reason}") from None
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = _locked(self.path)
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
@@ -49,9 +47,9 @@ def _locked(folder: Path) -> BinaryIO:
 
 
 def remove_abandoned() -> None:
-    """Removes the folders of servers that have died without doing so."""
+    """Removes the folders of owners that have died without doing so."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # it is another user's, no server's, held, or removed just now
+        with suppress(OSError):  # it is another user's, nobody's, held, or removed just now
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
             with open(os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK), "wb") as lock:
