@@ -192,6 +192,7 @@ def test_equality_builds_comparisons():
     assert type(x != y) is ex.NE
     refused("an expression (EQ, bool) has no truth value while it is being built", lambda: bool(x == y))
     refused("whether two are the same axis or expression is `a is b`", lambda: y in [x, y])
+    refused("whether two are the same axis or expression is `a is b`", lambda: [x, y].index(y))
     refused("operands of '==' have types index and float32", lambda: x == f)
     refused("expected an expression or a number, found str: 'x'", lambda: x == "x")
 
@@ -216,6 +217,7 @@ def test_dictionaries_and_sets_go_by_identity():
         ("select", lambda c: te.if_then_else(c, x, y)),
         ("te.all", lambda c: te.all(p, c)),
         ("te.any", lambda c: te.any(c, p)),
+        ("likely", te.likely),
         ("'and'", lambda c: p & c),
         ("'or'", lambda c: p | c),
         ("where= of sum", lambda c: te.sum(f, axis=te.reduce_axis(3), where=c)),

@@ -21,7 +21,23 @@ from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_a
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.extern_body import extern
 from sateen.tensor_ir.te.external import call_extern, call_llvm_intrin, call_packed, call_pure_extern
-from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, rsqrt
+from sateen.tensor_ir.te.math import (
+    abs,
+    atan,
+    bitwise_not,
+    div,
+    floordiv,
+    floormod,
+    fmod,
+    indexdiv,
+    indexmod,
+    isnan,
+    likely,
+    nearbyint,
+    rsqrt,
+    truncdiv,
+    truncmod,
+)
 from sateen.tensor_ir.te.operations import compute, constant, piecewise, placeholder, var
 from sateen.tensor_ir.te.recurrence import scan
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
@@ -66,6 +82,7 @@ __all__ = [
     "abs",
     "all",
     "any",
+    "atan",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -84,15 +101,22 @@ __all__ = [
     "cos",
     "create_schedule",
     "decl_buffer",
+    "div",
     "erf",
     "exp",
     "extern",
     "floor",
+    "floordiv",
+    "floormod",
     "fma",
+    "fmod",
     "if_then_else",
+    "indexdiv",
+    "indexmod",
     "ir_builder",
     "isnan",
     "left_shift",
+    "likely",
     "log",
     "log2",
     "log10",
@@ -102,6 +126,7 @@ __all__ = [
     "min",
     "min_value",
     "minimum",
+    "nearbyint",
     "piecewise",
     "placeholder",
     "popcount",
@@ -122,5 +147,7 @@ __all__ = [
     "tanh",
     "thread_axis",
     "trunc",
+    "truncdiv",
+    "truncmod",
     "var",
 ]

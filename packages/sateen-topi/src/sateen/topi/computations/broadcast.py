@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr
@@ -68,11 +66,7 @@ def divide(a: Expr, b: Expr) -> Expr:
     """a / b; for integers rounded towards zero, and 0 where b is 0."""
     if a.dtype.is_float:
         return a / b
-    floor, zero = a // b, te.const(0, a.dtype)
-    if is_unsigned(a):
-        return floor
-    inexact = (a % b).not_equal(0)
-    return te.select(te.all((a < zero).not_equal(b < zero), inexact), floor + te.const(1, a.dtype), floor)
+    return te.truncdiv(a, b)
 
 
 @of_expressions
@@ -89,43 +83,7 @@ def modulo(a: Expr, b: Expr) -> Expr:
 @of_expressions
 def fmod(a: Expr, b: Expr) -> Expr:
     """The remainder with the dividend's sign: C's fmod, of integers as well."""
-    if a.dtype.is_float:
-        return _fmod_float(a, b)
-    if is_unsigned(a):
-        return a % b
-    remainder = a % b
-    foreign = te.all(remainder.not_equal(0), (a < 0).not_equal(b < 0))
-    return te.select(foreign, remainder - b, remainder)
-
-
-def _fmod_float(a: Expr, b: Expr) -> Expr:
-    """Exact, of products and differences alone, which neither need float64 nor a fused multiply-add.
-
-    Step k takes as many of the divisor's 2^(bits·k)-fold off the rest as fit, or one more, as the quotient is rounded.
-    Their number has `bits` bits, and so has each part of the divisor (one more in float64), so that products are exact.
-    So are the differences: they are multiples of the last place of the rest, or of the divisor's, and not larger than
-    these. The steps cover all quotients of float32, and of float64 those below 2^500, beyond which the result is NaN.
-    """
-    if a.dtype.bits == 16:
-        return _fmod_float(a.astype("float32"), b.astype("float32")).astype(a.dtype)
-    is_wide = a.dtype.bits == 64
-    bits, steps, integer = (26, 20, "int64") if is_wide else (12, 24, "int32")
-    largest = float(np.finfo(a.dtype.numpy).max)
-    x, y = te.abs(a), te.abs(b)
-    finite = te.minimum(y, largest)
-    high = te.reinterpret(a.dtype, te.bitwise_and(te.reinterpret(integer, finite), te.const(-(1 << bits), integer)))
-    scaled = [(y, high, finite - high)]
-    for _ in range(steps - 1):
-        whole, upper, lower = scaled[-1]
-        scaled.append((whole * 2.0**bits, upper * 2.0**bits, lower * 2.0**bits))
-    rest = x
-    for whole, upper, lower in reversed(scaled):
-        number = te.trunc(rest / whole)  # 0 where the whole is infinite
-        rest = rest - number * te.minimum(upper, largest) - number * te.minimum(lower, largest)
-    rest = te.select(rest < 0, rest + y, rest)
-    rest = te.select(te.all(rest >= 0, rest < y), rest, math.nan)
-    sign = te.bitwise_and(te.reinterpret(integer, a), te.const(-(1 << (a.dtype.bits - 1)), integer))
-    return te.reinterpret(a.dtype, te.bitwise_or(te.reinterpret(integer, rest), sign))
+    return te.fmod(a, b) if a.dtype.is_float else te.truncmod(a, b)
 
 
 @of_expressions

@@ -243,19 +243,8 @@ def tan(x: Expr) -> Expr:
 
 @of_expressions
 def atan(x: Expr) -> Expr:
-    """Arc tangent: reduced to [0, tan(π/16)] by atan x = π/2 - atan 1/x and atan x = 2 atan(x / (1 + √(1 + x²))), then
-    its series."""
-    size = te.abs(x)
-    large = size > 1.0
-    t = te.select(large, 1.0 / size, size)
-    for _ in range(2):
-        t = t / (te.sqrt(t * t + 1.0) + 1.0)
-    square, terms = t * t, 12 if x.dtype.bits == 64 else 6
-    series: Expr = te.const(0.0, x.dtype)
-    for k in reversed(range(terms)):
-        series = series * square + (-1.0) ** k / (2 * k + 1)
-    angle = series * t * 4.0
-    return with_sign_of(x, te.select(large, math.pi / 2 - angle, angle))
+    """Arc tangent."""
+    return te.atan(x)
 
 
 @of_expressions
