@@ -21,7 +21,8 @@ from sateen.tensor_ir.functions.bit_patterns import (
     scale,
     with_sign_of,
 )
-from sateen.tensor_ir.functions.function import FLOAT64, Array, MathFunction, NumberKind, OperandTypes
+from sateen.tensor_ir.functions.float64_formulas import exp64, tanh64
+from sateen.tensor_ir.functions.function import FLOAT64, Array, Lack, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction, LlvmIntrinsic
 from sateen.tensor_ir.ir.choices import select
@@ -101,6 +102,7 @@ exp: MathFunction = MathFunction(
     derivative=lambda x: (exp(x),),
     formulas={FLOAT32: _exp},
     library="exp",
+    without={Lack.LIBRARY: {FLOAT64: exp64}},
     error=1.1,
     c99=LibraryFunction("exp"),
     opencl=LibraryFunction("exp"),
@@ -151,6 +153,7 @@ tanh = MathFunction(
     derivative=lambda x: (4.0 * sigmoid(2.0 * x) * sigmoid(-2.0 * x),),  # 1 - tanh² x, which would cancel
     formulas={FLOAT32: _tanh},
     library="tanh",
+    without={Lack.LIBRARY: {FLOAT64: tanh64}},
     error=2.6,
     c99=LibraryFunction("tanh"),
 )

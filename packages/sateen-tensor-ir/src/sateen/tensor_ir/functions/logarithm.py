@@ -14,6 +14,7 @@ from sateen.tensor_ir.functions.exact_parts import (
     parts_of,
 )
 from sateen.tensor_ir.functions.exponential import LN2_HIGH, LN2_LOW, ldexp
+from sateen.tensor_ir.functions.float64_formulas import log2_64, log10_64, log64
 from sateen.tensor_ir.functions.function import FLOAT64, Lack, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction
@@ -70,6 +71,7 @@ log = MathFunction(
     derivative=lambda x: (1.0 / x,),
     formulas={FLOAT32: _log},
     library="log",
+    without={Lack.LIBRARY: {FLOAT64: log64}},
     error=1.0,
     c99=LibraryFunction("log"),
     opencl=LibraryFunction("log"),
@@ -129,7 +131,10 @@ log2 = MathFunction(
     np.log2,
     derivative=lambda x: (1.0 / (x * np.log(2.0)),),
     formulas={FLOAT32: lambda x: _rounded(_log2(x), x)},
-    without={Lack.FLOAT64: {FLOAT32: lambda x: _rounded(_log2_in_parts(x)[0], x)}},
+    without={
+        Lack.FLOAT64: {FLOAT32: lambda x: _rounded(_log2_in_parts(x)[0], x)},
+        Lack.LIBRARY: {FLOAT64: log2_64},
+    },
     library="log2",
     error=0.51,
     c99=LibraryFunction("log2"),
@@ -142,7 +147,10 @@ log10 = MathFunction(
     np.log10,
     derivative=lambda x: (1.0 / (x * np.log(10.0)),),
     formulas={FLOAT32: lambda x: _rounded(_log2(x) * _LOG10_2, x)},
-    without={Lack.FLOAT64: {FLOAT32: lambda x: _rounded(_log10_in_parts(x), x)}},
+    without={
+        Lack.FLOAT64: {FLOAT32: lambda x: _rounded(_log10_in_parts(x), x)},
+        Lack.LIBRARY: {FLOAT64: log10_64},
+    },
     library="log10",
     error=0.51,
     c99=LibraryFunction("log10"),
