@@ -98,8 +98,8 @@ def stencil() -> Scheduled:
     a = te.placeholder((SIZE + 2, SIZE + 2), name="A")
 
     def mean(i: te.Expr, j: te.Expr) -> te.Expr:
-        around = a[i, j + 1] + a[i + 2, j + 1] + a[i + 1, j] + a[i + 1, j + 2]
-        return (around + a[i + 1, j + 1]) * 0.2
+        around = a(i, j + 1) + a(i + 2, j + 1) + a(i + 1, j) + a(i + 1, j + 2)
+        return (around + a(i + 1, j + 1)) * 0.2
 
     c = te.compute((SIZE, SIZE), mean, name="C")
     return te.create_schedule(c), [a, c]
