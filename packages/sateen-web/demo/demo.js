@@ -11,7 +11,7 @@ const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "modu
 const waiting = new Map();
 let requests = 0;
 let network;
-let labels = [];
+let labels; // that were chosen; otherwise those of the network count
 let camera;
 
 worker.onmessage = ({ data: { id, result, error } }) => {
@@ -45,7 +45,6 @@ async function trying(work) {
 async function useNetwork(source, name) {
   say(`Loading ${name} …`);
   network = await ask("load", { source, threads: navigator.hardwareConcurrency });
-  if (network.labels !== undefined) labels = network.labels;
   const { height, width } = extentsOf(network.input);
   Object.assign(element("picture"), { width, height });
   element("network-name").textContent = `${name}, ${network.input.dtype}[${network.input.shape.join(", ")}]`;
@@ -65,7 +64,7 @@ async function recognise(source) {
   const tensor = tensorOf(context.getImageData(0, 0, width, height).data, network.input, recipe);
   const plain = { data: tensor.data, shape: tensor.shape, dtype: tensor.dtype };
   const { values, milliseconds } = await ask("run", { tensor: plain });
-  show(ranking(values, labels, BEST));
+  show(ranking(values, labels ?? network.labels ?? [], BEST));
   element("time").textContent = `${milliseconds.toFixed(1)} ms`;
   say("");
 }

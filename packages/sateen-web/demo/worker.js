@@ -6,7 +6,9 @@ let model;
 
 const VERBS = {
   async load({ source, threads }) {
-    model = await load(source, { threads });
+    const next = await load(source, { threads });
+    model?.close(); // its threads end; if the next one can't be loaded it goes on
+    model = next;
     const [input] = model.inputs;
     const [output] = model.outputs;
     return { input: { name: input.name, shape: input.shape, dtype: input.dtype }, labels: model.labels[output.name] };

@@ -1,5 +1,5 @@
 /**
- * float32 to and from the bits of float16 and bfloat16, to nearest, ties to even.
+ * Numbers to and from the bits of float16 and bfloat16, to nearest, ties to even.
  *
  * Formats: IEEE 754-2019, 3.6; bfloat16 is the upper half of float32.
  */
@@ -16,14 +16,28 @@ export const FLOAT_BITS = new Map([
 ]);
 
 function halfOf(number) {
-  const sign = number < 0 || Object.is(number, -0) ? 0x8000 : 0;
+  const sign = signOf(number);
   const magnitude = Math.abs(number);
   if (Number.isNaN(number)) return QUIET_NAN_OF_HALF;
   if (magnitude >= 65520) return sign | 0x7c00; // rounds past the largest number
   if (magnitude < 2 ** -14) return sign | toEven(magnitude * 2 ** 24); // subnormal, or rounds to the smallest normal
-  float[0] = magnitude;
-  const rebased = word[0] - (112 << 23);
+  const rebased = oddBitsOf(magnitude) - (112 << 23);
   return sign | ((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13);
+}
+
+function signOf(number) {
+  return number < 0 || Object.is(number, -0) ? 0x8000 : 0;
+}
+
+/**
+ * The bits of the float32 below a magnitude, the last one set unless they are the same. What is rounded from it to a
+ * shorter format is rounded once, as from the magnitude itself (Boldo and Melquiond, "Emulation of FMA and correctly
+ * rounded sums: proved algorithms using rounding to odd", 2008).
+ */
+function oddBitsOf(magnitude) {
+  float[0] = magnitude;
+  if (float[0] === magnitude) return word[0];
+  return (float[0] > magnitude ? word[0] - 1 : word[0]) | 1;
 }
 
 function toEven(number) {
@@ -42,8 +56,8 @@ function numberOfHalf(bits) {
 
 function bfloatOf(number) {
   if (Number.isNaN(number)) return QUIET_NAN_OF_BFLOAT;
-  float[0] = number;
-  return (word[0] + 0x7fff + ((word[0] >>> 16) & 1)) >>> 16;
+  const bits = oddBitsOf(Math.abs(number));
+  return signOf(number) | ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16);
 }
 
 function numberOfBfloat(bits) {

@@ -87,7 +87,7 @@ export class Model {
 }
 
 export interface LoadOptions {
-  /** The most threads of a run; 1 by default. An artifact for `wasm32-threads` uses them where memory can be shared. */
+  /** The most threads of a run, to 256; 1 by default. Artifacts for `wasm32-threads` use them where memory can be shared. */
   threads?: number;
   /** The most bytes of the network's memory, which has at most 4 GiB. */
   memoryBytes?: number;
@@ -97,7 +97,7 @@ export interface LoadOptions {
  * The network of an artifact, which is bytes, or a URL as text or value: relative to the page, or `file:` in Node.
  *
  * Throws ArtifactError for an artifact that can't be fetched, is damaged, or made for another machine, OutOfMemoryError
- * if there is no memory for it, ArgumentError for a source of another kind.
+ * if there is no memory for it, ArgumentError for a source of another kind and for options without meaning.
  */
 export function load(source: ArrayBuffer | ArrayBufferView | string | URL, options?: LoadOptions): Promise<Model>;
 

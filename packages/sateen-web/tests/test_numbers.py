@@ -42,6 +42,16 @@ def test_numbers_are_rounded_to_nearest_ties_to_even(dtype: str, node: Callable[
     assert np.array_equal(found[known].view(np.uint16), expected[known].view(np.uint16))
 
 
+def test_numbers_of_64_bits_are_rounded_once(node: Callable[..., object]) -> None:
+    """By way of float32 each would be a tie, which goes to the even neighbour."""
+    program = """
+const bits = (dtype, number) => sateen.Tensor.of([number], [1], dtype).data[0];
+const [half, bfloat] = [1 + 2 ** -11 + 2 ** -40, -1 - 2 ** -8 - 2 ** -40];
+answer([bits("float16", half), bits("float16", 65519.9999999), bits("bfloat16", bfloat), bits("bfloat16", -1e308)]);
+"""
+    assert node(program) == [0x3C01, 0x7BFF, 0xBF81, 0xFF80]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_number_is_decoded(dtype: str, node: Callable[..., object], tmp_path: Path) -> None:
     assert node(DECODE, dtype, tmp_path / "numbers") == 65536

@@ -198,7 +198,10 @@ const errors = [];
 const attempt = async (work) => errors.push(await errorOf(work));
 await attempt(() => sateen.load(7));
 await attempt(() => sateen.load("file:///nowhere/network.sateen"));
-for (const threads of [0, 1.5, "2"]) await attempt(() => sateen.load(bytesOf(given[0]), { threads }));
+for (const threads of [0, 1.5, 257, "2"]) await attempt(() => sateen.load(bytesOf(given[0]), { threads }));
+await attempt(() => sateen.load(bytesOf(given[0]), { thread: 2 }));
+await attempt(() => sateen.load(bytesOf(given[0]), { memoryBytes: "1G" }));
+await attempt(() => sateen.load("network.sateen"));
 const model = await sateen.load(bytesOf(given[0]));
 await attempt(() => model.time({ data: new Float32Array(784) }, { repeat: 0 }));
 await attempt(() => new sateen.Tensor(new Float32Array(2), [3]));
@@ -214,9 +217,13 @@ def test_sources_and_options_without_meaning(mlp: Artifact, refusal: Callable[[b
     assert errors[0] == "ArgumentError: expected an artifact's bytes or its URL, found Number"
     assert errors[1].startswith("ArtifactError: file:///nowhere/network.sateen: expected an artifact to read: ENOENT")
     assert errors[2:] == [
-        "ArgumentError: expected threads of 1 or more, found 0",
-        "ArgumentError: expected threads of 1 or more, found 1.5",
-        "ArgumentError: expected threads of 1 or more, found 2",
+        "ArgumentError: expected threads from 1 to 256, found 0",
+        "ArgumentError: expected threads from 1 to 256, found 1.5",
+        "ArgumentError: expected threads from 1 to 256, found 257",
+        'ArgumentError: expected threads from 1 to 256, found the text "2"',
+        "ArgumentError: expected the options threads and memoryBytes, found thread",
+        'ArgumentError: expected memoryBytes above 0, found the text "1G"',
+        ("ArgumentError: network.sateen: expected bytes or a whole URL, such as file:///…, as there is no page here"),
         (
             "ArgumentError: expected number and repeat of 1 or more and a finite minSeconds of 0 or more, "
             "found number=1, repeat=0, minSeconds=0"

@@ -30,7 +30,7 @@ export class Stream {
   }
 
   /** A new connection. Throws SessionLostError if nobody takes WebSockets there within some seconds. */
-  static dialled(url, seconds) {
+  static async dialled(url, seconds) {
     if (globalThis.WebSocket === undefined) {
       throw new SessionError("expected WebSocket, found none: use a browser, or Node 22 or later");
     }
