@@ -281,7 +281,7 @@ def test_native_float64_is_that_of_the_c_library(name: str) -> None:
     np.testing.assert_allclose(run_native(getattr(te, name), x), expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "log2", "log10", "tanh"])
+@pytest.mark.parametrize("name", ["exp", "log", "log2", "log10", "tanh", "sin", "cos"])
 def test_float64_without_a_library_is_within_3_ulp(name: str) -> None:
     """By the formula for machines without a C library, on this one; that NumPy calls has an error of its own, 1 ulp."""
     rng = np.random.default_rng(13)

@@ -18,7 +18,8 @@ from sateen.tensor_ir.functions.bit_patterns import (
     from_bits,
     polynomial,
 )
-from sateen.tensor_ir.functions.function import MathFunction, NumberKind, OperandTypes
+from sateen.tensor_ir.functions.float64_angles import cos64, sin64
+from sateen.tensor_ir.functions.function import FLOAT64, Lack, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
 from sateen.tensor_ir.functions.spelling import LibraryFunction
 from sateen.tensor_ir.ir.choices import select
@@ -96,6 +97,7 @@ sin = MathFunction(
     derivative=lambda x: (cos(x),),
     formulas={FLOAT32: _sin},
     library="sin",
+    without={Lack.LIBRARY: {FLOAT64: sin64}},
     error=2.8,
     c99=LibraryFunction("sin"),
     opencl=LibraryFunction("sin"),
@@ -109,6 +111,7 @@ cos: MathFunction = MathFunction(
     derivative=lambda x: (-sin(x),),
     formulas={FLOAT32: _cos},
     library="cos",
+    without={Lack.LIBRARY: {FLOAT64: cos64}},
     error=2.8,
     c99=LibraryFunction("cos"),
     opencl=LibraryFunction("cos"),
