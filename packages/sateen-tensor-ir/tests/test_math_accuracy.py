@@ -281,8 +281,8 @@ def test_native_float64_is_that_of_the_c_library(name: str) -> None:
     np.testing.assert_allclose(run_native(getattr(te, name), x), expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "log2", "log10", "tanh", "sin", "cos"])
-def test_float64_without_a_library_is_within_3_ulp(name: str) -> None:
+@pytest.mark.parametrize("name", ["exp", "log", "log2", "log10", "tanh", "erf", "sin", "cos"])
+def test_float64_without_a_library_is_within_3_ulp_and_erf_within_12(name: str) -> None:
     """By the formula for machines without a C library, on this one; that NumPy calls has an error of its own, 1 ulp."""
     rng = np.random.default_rng(13)
     special = [0.0, 2.0**-1074, 2.0**-1022, 1.0, 20.0, 708.5, 709.78, 709.79, 745.1, 745.2, 1e308, INF]
@@ -296,9 +296,9 @@ def test_float64_without_a_library_is_within_3_ulp(name: str) -> None:
     found = np.zeros_like(x)
     f(x, found)
     with np.errstate(all="ignore"):
-        expected = getattr(np, name)(x)
+        expected = np.asarray(FUNCTIONS[name].reference(x))
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(found[~finite], expected[~finite])
     wrong = np.abs(found[finite] - expected[finite])
-    assert (wrong <= 4 * np.spacing(np.abs(expected[finite]))).all()
+    assert (wrong <= (13 if name == "erf" else 4) * np.spacing(np.abs(expected[finite]))).all()
     assert (np.signbit(found) == np.signbit(expected))[expected == 0].all()

@@ -21,7 +21,7 @@ from sateen.tensor_ir.functions.bit_patterns import (
     scale,
     with_sign_of,
 )
-from sateen.tensor_ir.functions.float64_formulas import exp64, tanh64
+from sateen.tensor_ir.functions.float64_formulas import erf64, exp64, tanh64
 from sateen.tensor_ir.functions.function import FLOAT64, Array, Lack, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction, LlvmIntrinsic
@@ -174,6 +174,7 @@ erf = MathFunction(
     derivative=lambda x: (exp(-x * x) * (2.0 / math.sqrt(math.pi)),),
     formulas={FLOAT32: _erf},
     library="erf",
+    without={Lack.LIBRARY: {FLOAT64: erf64}},
     error=3.4,
     c99=LibraryFunction("erf"),
 )
