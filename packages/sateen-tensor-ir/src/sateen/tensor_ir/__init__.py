@@ -12,6 +12,7 @@ from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.peak import PeakMeter
 from sateen.tensor_ir.targets import Machine
+from sateen.tensor_ir.te.json_text import load_json, save_json
 from sateen.tensor_ir.version import __version__
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "build",
     "build_functions",
     "explain",
+    "load_json",
     "lower",
+    "save_json",
     "te",
 ]

@@ -103,9 +103,9 @@ def format_expr(e: Expr, names: Names | None = None) -> str:
     return f"given {terms} in {printer.expr(e)}" if terms else printer.expr(e)
 
 
-def format_stmt(s: Stmt) -> str:
+def format_stmt(s: Stmt, names: Names | None = None) -> str:
     """The statement, indented by nesting."""
-    return "\n".join(_Printer(Names()).lines(s, 0))
+    return "\n".join(_Printer(names or Names()).lines(s, 0))
 
 
 def format_function(f: Function) -> str:

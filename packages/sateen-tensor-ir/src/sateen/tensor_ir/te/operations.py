@@ -14,13 +14,11 @@ from sateen.runtime.errors import ArgumentError, ExpressionError
 from sateen.tensor_ir.ir import choices
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, shape_of
-from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
-from sateen.tensor_ir.ir.tensor_expr import Reduce
 from sateen.tensor_ir.ir.types import INDEX, INT64
-from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor
+from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor, check_body
 
 
 class _GivenOp(Operation):
@@ -134,7 +132,7 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
     bodies = tuple(ex.as_data(as_expr(b)) for b in (body if many else (body,)))
     if not bodies:
         raise ExpressionError(f"compute {name!r} expects an expression from its function, found an empty tuple")
-    _check_body(name, bodies)
+    check_body(name, bodies)
     op = ComputeOp(name, axis, bodies)
     return op.outputs if many else op.outputs[0]
 
@@ -162,25 +160,3 @@ def _axis_names(function: Callable[..., Any], rank: int, name: str) -> list[str]
     if len(names) != rank:
         raise ExpressionError(f"compute {name!r} has {rank} dimensions, but its function takes {len(names)} indices")
     return names
-
-
-def _check_body(name: str, bodies: tuple[Expr, ...]) -> None:
-    first = bodies[0]
-    reductions = [isinstance(b, Reduce) for b in bodies]
-    if any(reductions) and not (
-        all(reductions)
-        and all(b.combiner is first.combiner and b.output == i for i, b in enumerate(bodies))  # type: ignore[attr-defined]
-        and len(bodies) == len(first.sources)  # type: ignore[attr-defined]
-    ):
-        raise ExpressionError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
-    declared = set(first.axes) if isinstance(first, Reduce) else set()
-    for body in bodies:
-        for node in walk(body):
-            if isinstance(node, Reduce) and node is not body:
-                raise ExpressionError(
-                    f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own"
-                )
-            if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
-                raise ExpressionError(
-                    f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it"
-                )

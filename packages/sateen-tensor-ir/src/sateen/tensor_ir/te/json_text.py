@@ -1,0 +1,461 @@
+"""Definitions of te and functions of loop IR as JSON, and back.
+
+A function is its text form. A definition is the list of its operations, producers first; their expressions are in the
+text form too. Reading trusts nothing: the verifier of loop IR judges every expression, and the checks of te every
+operation.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from sateen.runtime.device import Device
+from sateen.runtime.errors import ArgumentError, ExpressionError, LoweringError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope, decl_buffer
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.parser import parse_expr, parse_function, parse_stmt
+from sateen.tensor_ir.ir.printer import Names, format_expr, format_stmt
+from sateen.tensor_ir.ir.stmt import Function, Store
+from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
+from sateen.tensor_ir.ir.tokens import ParseError
+from sateen.tensor_ir.ir.types import INDEX, INT64, int_range
+from sateen.tensor_ir.ir.verifier import verify
+from sateen.tensor_ir.ir.visit import SharingRewriter, free_vars, walk
+from sateen.tensor_ir.te.extern_body import extern
+from sateen.tensor_ir.te.operations import ConstantOp, ExternOp, PlaceholderOp, constant, placeholder
+from sateen.tensor_ir.te.recurrence import ScanOp, scan
+from sateen.tensor_ir.te.reduction import reduce_axis
+from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor, check_body
+
+VERSION = 1
+_KEY = "sateen.tensor_ir"
+_MOST_CHARACTERS = 1 << 28
+_MOST_DIMENSIONS = 64
+
+Fields = dict[str, Any]
+
+
+def save_json(value: Tensor | Sequence[Tensor] | Function) -> str:
+    """The definition of tensors, or a function of loop IR, as JSON text that `load_json` reads.
+
+    Raises ExpressionError for anything else, for operations of other classes than those of te, and for expressions that
+    nest too deep for a text.
+    """
+    if isinstance(value, Function):
+        return json.dumps({_KEY: VERSION, "function": _text(str, value)})
+    tensors = [value] if isinstance(value, Tensor) else value
+    if not isinstance(tensors, (list, tuple)) or not tensors or not all(isinstance(t, Tensor) for t in tensors):
+        raise ExpressionError(f"save_json expects tensors or a function of loop IR, found {type(value).__name__}")
+    return json.dumps(_Writer().definition(tensors))
+
+
+def load_json(text: str) -> list[Tensor] | Function:
+    """The tensors, or the function, that `save_json` wrote. Raises ExpressionError for other texts; it says where."""
+    if not isinstance(text, str) or len(text) > _MOST_CHARACTERS:
+        found = f"{len(text)}" if isinstance(text, str) else type(text).__name__
+        raise ExpressionError(f"load_json expects a text of at most {_MOST_CHARACTERS} characters, found {found}")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ExpressionError(f"load_json expects JSON: {error}") from None
+    if not isinstance(value, dict) or value.get(_KEY) != VERSION or isinstance(value[_KEY], bool):
+        raise ExpressionError(f"load_json expects an object with {_KEY!r}: {VERSION}, found {value!r:.80}")
+    reader = _Reader()
+    return reader.guarded("the function", reader.function, value) if "function" in value else reader.definition(value)
+
+
+def _text(function: Callable[..., str], *arguments: Any) -> str:
+    try:
+        return function(*arguments)
+    except RecursionError:
+        raise ExpressionError("save_json expects expressions that nest less deep; compute parts as tensors") from None
+
+
+def _definers(op: Operation) -> tuple[Tensor, ...]:
+    """The tensors that the definition of an operation names."""
+    if isinstance(op, ScanOp):
+        return tuple(t for r in op.recurrences for t in (r.initial, r.update, r.state))
+    return op.inputs
+
+
+def _producers_first(tensors: Sequence[Tensor]) -> list[Operation]:
+    """All operations of a definition."""
+    done: dict[Operation, None] = {}
+    waiting = [t.op for t in reversed(tensors)]
+    while waiting:
+        missing = [t.op for t in _definers(waiting[-1]) if t.op not in done]
+        if waiting[-1] in done or not missing:
+            done[waiting.pop()] = None
+        else:
+            waiting += missing
+    return list(done)
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.numbers: dict[Operation, int] = {}
+        self.symbols: list[Var] = []
+
+    def definition(self, tensors: Sequence[Tensor]) -> Fields:
+        operations = _producers_first(tensors)
+        self.numbers = {op: k for k, op in enumerate(operations)}
+        bound = {v for op in operations for v in (*op.axis, *op.reduce_axis, *_states(op))}
+        found = (v for op in operations for e in _expressions(op) for v in walk(e) if isinstance(v, Var))
+        self.symbols = [v for v in dict.fromkeys(found) if v not in bound and not isinstance(v, IterVar)]
+        names = self.names()
+        return {
+            _KEY: VERSION,
+            "symbols": [[names.of(v), str(v.dtype)] for v in self.symbols],
+            "operations": [self.operation(op) for op in operations],
+            "outputs": [self.reference(t) for t in tensors],
+        }
+
+    def names(self) -> Names:
+        """Names of an operation of its own, in which the symbols have theirs."""
+        names = Names()
+        for symbol in self.symbols:
+            names.of(symbol)
+        return names
+
+    def reference(self, t: Tensor) -> list[int]:
+        return [self.numbers[t.op], t.index]
+
+    def shape(self, shape: Sequence[Expr]) -> list[str]:
+        return [_text(format_expr, extent, self.names()) for extent in shape]
+
+    def operation(self, op: Operation) -> Fields:
+        fields: Fields = {"kind": "", "name": op.name}
+        match op:
+            case PlaceholderOp():
+                (t,) = op.outputs
+                fields |= {"kind": "placeholder", "shape": self.shape(t.shape), "dtype": str(t.dtype)}
+            case ConstantOp(data=np.ndarray() as data):
+                content = b64encode(data.tobytes()).decode()
+                fields |= {"kind": "constant", "shape": list(data.shape), "dtype": str(op.outputs[0].dtype)}
+                fields["data"] = content
+            case ComputeOp():
+                fields |= {"kind": "compute", **self.compute(op)}
+            case ExternOp():
+                names = self.names()
+                buffers = [[self.buffer(b, names) for b in g] for g in (op.input_buffers, op.output_buffers)]
+                fields |= {"kind": "extern", "inputs": [self.reference(t) for t in op.inputs]}
+                fields |= {"in_buffers": buffers[0], "out_buffers": buffers[1]}
+                fields["program"] = _text(format_stmt, op.program, names)
+            case ScanOp():
+                states = [[self.reference(t) for t in (r.initial, r.update, r.state)] for r in op.recurrences]
+                fields |= {"kind": "scan", "states": states}
+            case _:
+                raise ExpressionError(f"save_json expects operations of te, found {type(op).__name__} {op.name!r}")
+        return fields
+
+    def compute(self, op: ComputeOp) -> Fields:
+        names = self.names()
+        buffers = {t: Buffer(t.name, t.shape, t.dtype) for t in op.inputs}
+        loads = _Loads(buffers)
+
+        def texts(expressions: Sequence[Expr]) -> list[str]:
+            return [_text(format_expr, loads.rewrite(e), names) for e in expressions]
+
+        def axes(given: Sequence[IterVar]) -> list[list[str]]:
+            return [[names.of(a), *texts([a.extent])] for a in given]
+
+        def variables(given: Sequence[Var]) -> list[list[str]]:
+            return [[names.of(v), str(v.dtype)] for v in given]
+
+        reads = [[names.of(b), *self.reference(t)] for t, b in buffers.items()]
+        fields: Fields = {"reads": reads, "axes": axes(op.axis)}
+        first = op.body[0]
+        if not isinstance(first, Reduce):
+            return fields | {"body": texts(op.body)}
+        c = first.combiner
+        reduction: Fields = {"name": c.name, "axes": axes(first.axes), "sources": texts(first.sources)}
+        reduction |= {"where": texts([first.where])[0], "left": variables(c.left), "right": variables(c.right)}
+        return fields | {"reduction": reduction | {"results": texts(c.results), "identity": texts(c.identity)}}
+
+    def buffer(self, b: Buffer, names: Names) -> Fields:
+        return {
+            "name": names.of(b),
+            "shape": self.shape(b.shape),
+            "dtype": str(b.dtype),
+            "strides": None if b.strides is None else self.shape(b.strides),
+            "scope": b.scope.value,
+            "alignment": b.alignment,
+            "device": None if b.device is None else str(b.device),
+        }
+
+
+def _states(op: Operation) -> Iterator[Var]:
+    """The variables of the combiner of a reduction."""
+    for e in op.body:
+        if isinstance(e, Reduce):
+            yield from (*e.combiner.left, *e.combiner.right)
+
+
+def _expressions(op: Operation) -> Iterator[Expr]:
+    """The expressions of a definition in which symbols may occur."""
+    for t in op.outputs:
+        yield from t.shape
+    for a in op.reduce_axis:
+        yield a.extent
+    if isinstance(op, ExternOp):
+        for b in (*op.input_buffers, *op.output_buffers):
+            yield from (*b.shape, *(b.strides or ()))
+        yield from free_vars(op.program)
+    yield from op.body
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.symbols: dict[str, Var] = {}
+        self.operations: list[Operation] = []
+
+    def guarded(self, what: str, function: Callable[[Fields], Any], fields: Any) -> Any:
+        """The result of reading one object; every fault in it names it."""
+        try:
+            return function(fields)
+        except RecursionError:
+            raise ExpressionError(f"load_json: {what}: it nests too deep") from None
+        except (ExpressionError, ParseError, LoweringError, ArgumentError, ValueError) as error:
+            raise ExpressionError(f"load_json: {what}: {error}") from None
+
+    def function(self, value: Fields) -> Function:
+        found = parse_function(_field(value, "function", str))
+        verify(found)
+        return found
+
+    def definition(self, value: Fields) -> list[Tensor]:
+        self.guarded("the symbols", self.read_symbols, value)
+        for k, fields in enumerate(self.guarded("it", lambda v: _field(v, "operations", list), value)):
+            self.operations.append(self.guarded(f"operation {k}", self.operation, fields))
+        outputs = self.guarded("the outputs", lambda v: self.references(v, "outputs"), value)
+        if not outputs:
+            raise ExpressionError("load_json: the outputs: expected a tensor, found none")
+        return outputs  # type: ignore[no-any-return]
+
+    def read_symbols(self, value: Fields) -> None:
+        self.symbols = {v.name: v for v in _variables(value, "symbols")}
+
+    def operation(self, fields: Any) -> Operation:
+        kinds: Mapping[str, Callable[[str, Fields], Operation]] = {
+            "placeholder": self.placeholder,
+            "constant": self.constant,
+            "compute": self.compute,
+            "extern": self.extern,
+            "scan": self.scan,
+        }
+        kind, name = _field(fields, "kind", str), _field(fields, "name", str)
+        if kind not in kinds:
+            raise ExpressionError(f"expected a kind of {', '.join(kinds)}, found {kind!r:.80}")
+        return kinds[kind](name, fields)
+
+    def placeholder(self, name: str, fields: Fields) -> Operation:
+        return placeholder(self.shape(fields, "shape"), _field(fields, "dtype", str), name).op
+
+    def constant(self, name: str, fields: Fields) -> Operation:
+        kind = ex.element_type(_field(fields, "dtype", str))
+        shape = _field(fields, "shape", list)
+        if len(shape) > _MOST_DIMENSIONS or not all(type(n) is int and 0 <= n < 1 << 40 for n in shape):
+            raise ExpressionError(f"expected a shape of integers, found {shape!r:.80}")
+        content = b64decode(_field(fields, "data", str), validate=True)
+        if kind.is_bool and not {*content} <= {0, 1}:
+            raise ExpressionError("expected bools of 0 and 1")
+        return constant(np.frombuffer(content, kind.numpy).reshape(shape), name).op
+
+    def compute(self, name: str, fields: Fields) -> Operation:
+        reads: dict[str, Tensor] = {}
+        for entry in _field(fields, "reads", list):
+            local, *reference = entry if isinstance(entry, list) else (entry,)
+            if not isinstance(local, str):
+                raise ExpressionError(f"expected a name and a tensor that it stands for, found {entry!r:.80}")
+            reads[local] = self.tensor(reference)
+        axes = [IterVar(n, extent=self.checked(e, ())) for n, e in _named(fields, "axes")]
+        scope = _Scope(self.symbols, reads, axes)
+        if "reduction" in fields:
+            body = self.reduction(name, _field(fields, "reduction", dict), scope)
+        else:
+            body = tuple(scope.expressions(name, fields, "body"))
+        if not body:
+            raise ExpressionError("expected a body, found none")
+        check_body(name, body)
+        return ComputeOp(name, tuple(axes), body)
+
+    def reduction(self, name: str, fields: Fields, scope: _Scope) -> tuple[Expr, ...]:
+        axes = tuple(reduce_axis(self.checked(e, ()), n) for n, e in _named(fields, "axes"))
+        scope = scope.with_variables(axes)
+        sources = tuple(scope.expressions(name, fields, "sources"))
+        where = scope.expression(name, _field(fields, "where", str))
+        left, right = _variables(fields, "left"), _variables(fields, "right")
+        results = _Scope({}, {}, (*left, *right)).expressions(name, fields, "results")
+        identity = _Scope({}, {}, ()).expressions(name, fields, "identity")
+        kinds = [s.dtype for s in sources]
+        for part in (left, right, results, identity):
+            if [e.dtype for e in part] != kinds:
+                raise ExpressionError(f"expected a reducer of {', '.join(map(str, kinds))}, found other types")
+        if not where.dtype.is_bool or not axes or not sources:
+            raise ExpressionError("expected a reduction of sources over axes where a condition holds")
+        combiner = Combiner(_field(fields, "name", str), tuple(left), tuple(right), tuple(results), tuple(identity))
+        return tuple(Reduce(combiner, sources, axes, where, i, kind) for i, kind in enumerate(kinds))
+
+    def extern(self, name: str, fields: Fields) -> Operation:
+        inputs = self.references(fields, "inputs")
+        ins, outs = ([self.buffer(b) for b in _field(fields, key, list)] for key in ("in_buffers", "out_buffers"))
+        named = {b.name: b for b in (*ins, *outs)}
+        if len(named) != len(ins) + len(outs) or not outs:
+            raise ExpressionError("expected buffers of names of their own, one output among them")
+        program = parse_stmt(_field(fields, "program", str), {**self.symbols, **named})
+        symbols = free_vars(program)
+        verify(Function("program", (*ins, *outs), frozenset(outs), program), scalars=symbols)
+        shapes, kinds = [b.shape for b in outs], [b.dtype for b in outs]
+        tensors = extern(shapes, inputs, lambda *_: program, name, kinds, ins, outs)
+        return tensors[0].op  # type: ignore[no-any-return]
+
+    def buffer(self, fields: Any) -> Buffer:
+        strides = None if _field(fields, "strides", (list, type(None))) is None else self.shape(fields, "strides")
+        device = _field(fields, "device", (str, type(None)))
+        return decl_buffer(
+            self.shape(fields, "shape"),
+            _field(fields, "dtype", str),
+            _field(fields, "name", str),
+            strides=strides,
+            scope=Scope.of(_field(fields, "scope", str), "a buffer"),
+            alignment=_field(fields, "alignment", int),
+            device=None if device is None else Device.of(device),
+        )
+
+    def scan(self, name: str, fields: Fields) -> Operation:
+        states = [self.references({"states": s}, "states") for s in _field(fields, "states", list)]
+        if not states or any(len(s) != 3 for s in states):
+            raise ExpressionError(f"expected an initial tensor, an update and a state each, found {states!r:.80}")
+        initial, updates, placeholders = (list(group) for group in zip(*states, strict=True))
+        made = scan(initial, updates, placeholders, name=name)
+        return (made[0] if isinstance(made, tuple) else made).op  # type: ignore[no-any-return]
+
+    def references(self, fields: Fields, key: str) -> list[Tensor]:
+        return [self.tensor(reference) for reference in _field(fields, key, list)]
+
+    def tensor(self, reference: Any) -> Tensor:
+        """An output of an operation that was read before."""
+        fits = isinstance(reference, list) and len(reference) == 2 and all(type(n) is int for n in reference)
+        if fits and 0 <= reference[0] < len(self.operations):
+            outputs: tuple[Tensor, ...] = self.operations[reference[0]].outputs
+            if 0 <= reference[1] < len(outputs):
+                return outputs[int(reference[1])]
+        raise ExpressionError(f"expected an operation before this one and one of its outputs, found {reference!r:.80}")
+
+    def shape(self, fields: Fields, key: str) -> tuple[Expr, ...]:
+        texts = _field(fields, key, list)
+        if len(texts) > _MOST_DIMENSIONS:
+            raise ExpressionError(f"expected at most {_MOST_DIMENSIONS} dimensions, found {len(texts)}")
+        return tuple(self.checked(text, ()) for text in texts)
+
+    def checked(self, text: Any, variables: Sequence[Var]) -> Expr:
+        """An extent: an index of symbols."""
+        e = _Scope(self.symbols, {}, variables).expression("shape", text)
+        if e.dtype != INDEX or (isinstance(e, ex.Const) and e.value < 0):
+            raise ExpressionError(f"expected an extent of at least 0, found {e} ({e.dtype})")
+        return e
+
+
+class _Scope:
+    """What names stand for in the expressions of an operation."""
+
+    def __init__(self, symbols: Mapping[str, Var], reads: Mapping[str, Tensor], variables: Sequence[Var]) -> None:
+        self.symbols = symbols
+        self.reads = reads
+        self.variables = tuple(variables)
+        self.buffers = {name: Buffer(name, t.shape, t.dtype) for name, t in reads.items()}
+        self.tensors = {self.buffers[name]: t for name, t in reads.items()}
+        self.names: dict[str, Var | Buffer] = {**symbols, **self.buffers, **{v.name: v for v in self.variables}}
+        if len(self.names) != len(symbols) + len(reads) + len(self.variables):
+            raise ExpressionError(f"expected names of their own for tensors, axes and symbols, found {[*self.names]}")
+
+    def with_variables(self, variables: Sequence[Var]) -> _Scope:
+        return _Scope(self.symbols, self.reads, (*self.variables, *variables))
+
+    def expressions(self, name: str, fields: Fields, key: str) -> list[Expr]:
+        return [self.expression(name, text) for text in _field(fields, key, list)]
+
+    def expression(self, name: str, text: Any) -> Expr:
+        """The expression of a text, if it is one of te."""
+        if not isinstance(text, str):
+            raise ExpressionError(f"expected an expression as text, found {type(text).__name__}: {text!r:.80}")
+        e = parse_expr(text, self.names)
+        for node in walk(e):
+            _check_node(node)
+        value = ex.cast(INT64, e) if e.dtype == INDEX else e
+        result = Buffer("result", (), value.dtype)
+        scalars = {*self.symbols.values(), *self.variables}
+        parameters = (*self.buffers.values(), result)
+        verify(Function(name, parameters, frozenset({result}), Store(result, (), value)), scalars=scalars)
+        return _Reads(self.tensors).rewrite(e)
+
+
+def _check_node(node: Any) -> None:
+    """Raise ExpressionError for what the constructors of expressions refuse, and the verifier does not see."""
+    if node.dtype.lanes != 1 or isinstance(node, Address):
+        raise ExpressionError(f"expected a single value, found {node.dtype}: {node!r:.80}")
+    if isinstance(node, ex.Const) and node.dtype.is_int:
+        low, high = int_range(node.dtype)
+        if not low <= node.value <= high:
+            raise ExpressionError(f"expected a literal of {node.dtype}, found {node.value}")
+    if isinstance(node, (ex.FloorDiv, ex.FloorMod)) and ex.is_const(node.b, 0):
+        raise ExpressionError(f"'{node.symbol}' by the constant 0")
+
+
+class _Loads(SharingRewriter):
+    """Elements of buffers that stand for tensors."""
+
+    def __init__(self, buffers: Mapping[Any, Buffer]) -> None:
+        super().__init__()
+        self.buffers = buffers
+
+    def rewrite_Read(self, e: Read[Tensor]) -> Expr:
+        e = self.descend(e)
+        return Load(self.buffers[e.tensor], e.indices, e.dtype)
+
+
+class _Reads(SharingRewriter):
+    """Elements of tensors for those of the buffers that stand for them."""
+
+    def __init__(self, tensors: Mapping[Buffer, Tensor]) -> None:
+        super().__init__()
+        self.tensors = tensors
+
+    def rewrite_Load(self, e: Load) -> Expr:
+        e = self.descend(e)
+        return Read(self.tensors[e.buffer], e.indices, e.dtype)
+
+
+def _field(fields: Any, key: str, kind: type[Any] | tuple[type[Any], ...]) -> Any:
+    """A field of an object, of this type."""
+    if not isinstance(fields, dict):
+        raise ExpressionError(f"expected an object, found {type(fields).__name__}")
+    found = fields.get(key)
+    if not isinstance(found, kind) or (isinstance(found, bool) and kind is int):
+        _refuse(key, kind, fields)
+    return found
+
+
+def _refuse(key: str, kind: type[Any] | tuple[type[Any], ...], fields: Fields) -> NoReturn:
+    expected = kind.__name__ if isinstance(kind, type) else " or ".join(k.__name__ for k in kind)
+    found = type(fields[key]).__name__ if key in fields else "none"
+    raise ExpressionError(f"expected {key!r} of type {expected}, found {found}")
+
+
+def _named(fields: Fields, key: str) -> list[tuple[str, str]]:
+    """A list of pairs of texts."""
+    pairs = _field(fields, key, list)
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+            raise ExpressionError(f"expected {key!r} as pairs of texts, found {pair!r:.80}")
+    return [(name, text) for name, text in pairs]
+
+
+def _variables(fields: Fields, key: str) -> list[Var]:
+    return [Var(name, ex.value_type(kind)) for name, kind in _named(fields, key)]
