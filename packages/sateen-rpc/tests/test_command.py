@@ -238,6 +238,26 @@ def test_wrong_usage_has_status_2(arguments, capsys):
     capsys.readouterr()
 
 
+def test_a_file_with_more_than_one_key_is_told(tmp_path, capsys):
+    file = tmp_path / "key"
+    assert main(["key", "--key-file", str(file)]) == 0
+    assert capsys.readouterr().out == f"the new key is in {file}\n"
+    assert main(["key", "--key-file", str(file)]) == 0
+    words = "which has 2: a server knows them all, a client needs a file of one"
+    assert capsys.readouterr().out == f"the new key is in {file}, {words}\n"
+    assert main(["query", "127.0.0.1:1", "--key-file", str(file)]) == 1
+    assert "expected one key, found 2; keep the line of the one that is meant in a file" in capsys.readouterr().err
+
+
+def test_a_proxy_without_websockets_does_not_begin(key_file, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sateen.rpc.websocket", None)
+    capsys.readouterr()
+    assert main(["proxy", "--bind", "127.0.0.1:0", "--websocket", "127.0.0.1:0", "--key-file", str(key_file)]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "which extra proxy brings: pip install 'sateen-rpc[proxy]'" in told.err
+
+
 def test_a_server_knows_all_keys_of_its_file(tmp_path, key, key_file):
     add_key(key, key_file)
     assert main(["server", "--key-file", str(tmp_path / "none")]) == 1

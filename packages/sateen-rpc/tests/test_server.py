@@ -515,7 +515,7 @@ def test_strangers_are_let_go_and_harm_nobody(server, connect, eventually):
 
 def test_wrong_requests_of_those_who_know_the_key_are_told(server, key):
     for header, message in (
-        ({"op": "x"}, "expected a request to claim or to attach, found 'x'"),
+        ({"op": "x"}, "a server of sessions is here: expected a request to claim or to attach, found 'x'"),
         ({}, "expected a request to claim or to attach, found None"),
         ({"op": "claim"}, "claim: expected the fields holder, op, seconds, token, found op"),
         ({"op": "claim", "holder": "a", "seconds": -1.0, "token": ""}, "expected a positive limit of seconds"),
@@ -530,6 +530,26 @@ def test_wrong_requests_of_those_who_know_the_key_are_told(server, key):
             channel.send(header)
             answer, _ = channel.receive(time.monotonic() + 5)
         assert message in answer["message"]
+
+
+def test_the_name_of_a_file_is_no_key(server):
+    with pytest.raises(ArgumentError, match="expected a Key, as `read_key` gives, found str"):
+        RemoteSession(*server.address, "key")
+
+
+def test_an_error_says_where_it_was_met(server):
+    with pytest.raises(SessionRefusedError, match="the server does not know this key") as met:
+        RemoteSession(*server.address, Key.new())
+    assert met.value.__notes__ == [f"at 127.0.0.1:{server.address[1]}"]
+
+
+def test_files_that_are_none_are_refused_and_the_session_goes_on(connect, tmp_path):
+    with connect() as session:
+        for name, content, found in (("a", tmp_path, type(tmp_path).__name__), (b"content", "a", "bytes and str")):
+            with pytest.raises(ArgumentError, match=f"expected the name of a file and its bytes, found .*{found}"):
+                session.files.put(name, content)
+        session.files.put("a", b"content")
+        assert session.files.get("a") == b"content"
 
 
 def test_a_server_needs_keys_and_an_address(tmp_path, key, server):

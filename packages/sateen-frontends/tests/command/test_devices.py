@@ -51,6 +51,16 @@ def test_a_tracker_finds_the_device_whose_key_it_does_not_have(sateen, artifact,
         registration.close()
 
 
+def test_the_wait_for_a_device_that_nobody_has_is_told_and_ends(sateen, artifact, key_file):
+    with Tracker("127.0.0.1", 0, [read_key(key_file)]) as tracker:
+        threading.Thread(target=tracker.serve, daemon=True).start()
+        place = "tracker://{}:{}/typo".format(*tracker.address)
+        ran = sateen("run", artifact, "--random", 0, "--device", place, "--key-file", key_file, "--wait", 0.1)
+    assert ran.status == 1
+    assert f"{place}: no device has this name now; waiting up to 0.1 s" in ran.err
+    assert "SessionRefusedError" in ran.err
+
+
 def test_methods_are_measured_on_all_devices_of_a_name(sateen, convolution, tmp_path, key_file):
     key = read_key(key_file)
     with ExitStack() as stack:
@@ -143,6 +153,8 @@ def test_peers_stay_here(sateen, dense, server, key_file):
         ),
         (["--device", "rpc://a:1/b"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"),
         (["--device", "tracker://a:1"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"),
+        (["--device", "rpc://a:1", "--wait", "1"], "--wait is for devices of a tracker"),
+        (["--wait", "1"], "--wait is for --device"),
         (["--device", "rpc://127.0.0.1:99999"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME"),
         (["--device", "rpc://127.0.0.1:1"], "--device needs --key-file FILE"),
     ],

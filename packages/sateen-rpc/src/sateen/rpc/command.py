@@ -135,7 +135,7 @@ def _server(given: argparse.Namespace) -> None:
     limits = SessionLimits(**{field: getattr(given, field) for field, _, _ in _LIMITS})
     keys = read_keys(given.key_file)
     if (given.tracker is None and given.proxy is None) != (given.name is None):
-        given.refuse("--name belongs to --tracker or --proxy")
+        given.refuse("--name belongs to --tracker or --proxy, which need it")
     for option, belongs_to in (("tracker_key_file", "tracker"), ("proxy_key_file", "proxy"), ("proxy_name", "proxy")):
         if getattr(given, option) is not None and getattr(given, belongs_to) is None:
             given.refuse(f"--{option.replace('_', '-')} belongs to --{belongs_to}")
@@ -165,11 +165,12 @@ def _tracker(given: argparse.Namespace) -> None:
 
 
 def _proxy(given: argparse.Namespace) -> None:
+    opening = None if given.websocket is None else _websocket_opening(given.origin)
     host, port = given.bind
     with Proxy(host, port, read_keys(given.key_file), _certified(given)) as proxy:
         _say(f"devices and clients at {_text(proxy.address)}")
-        if given.websocket is not None:
-            _say(f"by WebSocket at {_text(proxy.add_door(given.websocket, _websocket_opening(given.origin)))}")
+        if opening is not None:
+            _say(f"by WebSocket at {_text(proxy.add_door(given.websocket, opening))}")
         _until_stopped(proxy.serve, proxy.close)
 
 
@@ -183,7 +184,7 @@ def _websocket_opening(origins: Sequence[str]) -> Opening:
         unwrapped = import_module("sateen.rpc.websocket").unwrapped
     except ImportError:
         raise ArgumentError(
-            "--websocket needs the package websockets, which extra proxy of sateen-rpc brings"
+            "--websocket needs the package websockets, which extra proxy brings: pip install 'sateen-rpc[proxy]'"
         ) from None
     return partial(unwrapped, origins=origins)
 
@@ -214,12 +215,19 @@ def _pair(given: argparse.Namespace) -> None:
             code, place = new_code(), _text(_reached(listener.getsockname()[:2]))
             _say(f"At the other machine, within {SECONDS:.0f} s: sateen rpc pair {place} {code} --key-file FILE")
             add_key(await_pair(listener, code), given.key_file)
-    _say(f"the new key is in {given.key_file}")
+    _say_added(given.key_file)
 
 
 def _key(given: argparse.Namespace) -> None:
     add_key(Key.new(), given.key_file)
-    _say(f"the new key is in {given.key_file}")
+    _say_added(given.key_file)
+
+
+def _say_added(file: Path) -> None:
+    """Servers know all keys of a file, and clients take one that has a single key."""
+    count = len(read_keys(file))
+    others = "" if count == 1 else f", which has {count}: a server knows them all, a client needs a file of one"
+    _say(f"the new key is in {file}{others}")
 
 
 def _until_stopped(serve: Callable[[], None], close: Callable[[], None]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
@@ -13,6 +15,7 @@ from sateen.rpc.tls import trusted
 from sateen.rpc.wire import Channel
 from sateen.runtime.errors import (
     ArgumentError,
+    SateenError,
     SessionCrashedError,
     SessionError,
     SessionLostError,
@@ -75,16 +78,34 @@ class Route:
         except OSError as error:
             reason = error.strerror or error
             raise SessionLostError(f"{self}: expected a server of sateen-rpc: {reason}") from None
-        return connection if self.tls is None else trusted(connection, self.tls, self.host)
+        if self.tls is None:
+            return connection
+        with _at(self):
+            return trusted(connection, self.tls, self.host)
 
 
 def connected(route: Route, key: Key) -> Channel:
-    """A channel to a server, tracker or proxy. Raises the errors of `Route.connection` and of `greet`."""
+    """A channel to a server, tracker or proxy. Raises the errors of `Route.connection` and of `greet`,
+    ArgumentError for what is no key, such as the name of its file."""
+    for given in (key, route.proxy_key or key):
+        if not isinstance(given, Key):
+            raise ArgumentError(f"expected a Key, as `read_key` gives, found {type(given).__name__}")
     connection = route.connection(key)
     try:
-        return greet(connection, key)
+        with _at(route):
+            return greet(connection, key)
     except BaseException:
         connection.close()
+        raise
+
+
+@contextmanager
+def _at(place: object) -> Iterator[None]:
+    """Says at which of the places that a client dials, one after the other, an error was met."""
+    try:
+        yield
+    except SateenError as error:
+        error.add_note(f"at {place}")
         raise
 
 

@@ -82,5 +82,7 @@ def read_key(path: Path) -> Key:
     """The one key in a file. Raises ArgumentError as `read_keys`, and for several."""
     keys = read_keys(path)
     if len(keys) != 1:
-        raise ArgumentError(f"{path}: expected one key, found {len(keys)}")
+        raise ArgumentError(
+            f"{path}: expected one key, found {len(keys)}; keep the line of the one that is meant in a file of its own"
+        )
     return keys[0]

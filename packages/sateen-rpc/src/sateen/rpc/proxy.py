@@ -82,7 +82,7 @@ class Proxy(Listener):
                 channel.send(self._told())
             case op:
                 raise SessionRefusedError(
-                    f"expected a request to wait, to connect, to come or to query, found {op!r:.80}"
+                    f"a proxy is here: expected a request to wait, to connect, to come or to query, found {op!r:.80}"
                 )
 
     def _keep(self, device: _Waiting) -> None:

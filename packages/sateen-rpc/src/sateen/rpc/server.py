@@ -81,7 +81,9 @@ class Server(Listener):
                     session = self._session(header["session"])
                     self._start(session, channel)
             case op:
-                raise SessionRefusedError(f"expected a request to claim or to attach, found {op!r:.80}")
+                raise SessionRefusedError(
+                    f"a server of sessions is here: expected a request to claim or to attach, found {op!r:.80}"
+                )
 
     def close(self) -> None:
         """Ends the server and all its sessions."""

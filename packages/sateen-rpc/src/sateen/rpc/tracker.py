@@ -102,7 +102,9 @@ class Tracker(Listener):
                 require_fields(header, {"op": str}, "query")
                 channel.send(self._told())
             case op:
-                raise SessionRefusedError(f"expected a request to register, to ask or to query, found {op!r:.80}")
+                raise SessionRefusedError(
+                    f"a tracker is here: expected a request to register, to ask or to query, found {op!r:.80}"
+                )
 
     def _keep(self, device: _Device) -> None:
         """Listens to a device until it is silent or gone."""

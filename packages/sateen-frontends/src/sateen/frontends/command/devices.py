@@ -17,9 +17,12 @@ from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
 from sateen.runtime import LocalSession, Session
+from sateen.runtime.framing import MOST_SECONDS
 
 SECONDS = 600.0
 """How long a request to a device may take."""
+WAIT_SECONDS = 600.0
+"""How long to wait for a device that is free."""
 MISSING = "expected sateen-rpc, which is not installed; extra rpc of sateen-frontends brings it"
 _PLACE = re.compile(
     r"(?P<kind>rpc|tracker|proxy)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?"
@@ -40,6 +43,7 @@ class DevicePlace:
     tls_ca: Path | None = None
     tracker_key_file: Path | None = None
     proxy_key_file: Path | None = None
+    wait: float = WAIT_SECONDS
 
     def session(self, seconds: float = SECONDS) -> Session:
         """A session there, whose requests take at most `seconds`. Raises ArgumentError if sateen-rpc is missing, and
@@ -48,7 +52,7 @@ class DevicePlace:
         key = rpc.read_key(self.key_file)
         options = {"seconds": seconds, "tls": self._tls(), "proxy_key": self._key(self.proxy_key_file)}
         if self.kind == "tracker":
-            options["tracker_key"] = self._key(self.tracker_key_file)
+            options |= {"tracker_key": self._key(self.tracker_key_file), "wait": self.wait}
             session: Session = rpc.tracked_session(self.host, self.port, key, self.name, **options)
         else:
             session = rpc.RemoteSession(self.host, self.port, key, device=self.name, **options)
@@ -56,12 +60,19 @@ class DevicePlace:
 
     def count(self) -> int:
         """How many devices are there; one, at least."""
+        return max(self._known(), 1)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether nobody is there now: a tracker knows no device of the name."""
+        return self._known() == 0
+
+    def _known(self) -> int:
         if self.kind != "tracker":
             return 1
         rpc = imported("sateen.rpc", MISSING)
         told = rpc.query(self.host, self.port, rpc.read_key(self.tracker_key_file or self.key_file), tls=self._tls())
-        found = [device for device in told["devices"] if device["name"] == self.name]
-        return max(len(found), 1)
+        return sum(device["name"] == self.name for device in told["devices"])
 
     def _key(self, file: Path | None) -> Any:
         return None if file is None else imported("sateen.rpc", MISSING).read_key(file)
@@ -80,6 +91,8 @@ def opened(device: DevicePlace | None) -> Iterator[Session]:
         if device is None:
             yield stack.enter_context(LocalSession(seconds=SECONDS))
         else:
+            if device.is_away:
+                click.echo(f"{device.text}: no device has this name now; waiting up to {device.wait:g} s", err=True)
             with step(f"connecting to {device.text}"):
                 session = stack.enter_context(device.session())
             yield session
@@ -100,15 +113,17 @@ _OPTIONS = {
 
 
 def device_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--device` and the options of its keys to a verb, which gets a DevicePlace or None as `device`."""
+    """Adds `--device`, `--wait` and the options of its keys to a verb, which gets a DevicePlace or None as `device`."""
 
     @functools.wraps(verb)
-    def placed(place: str | None, **others: Any) -> Any:
+    def placed(place: str | None, wait: float | None, **others: Any) -> Any:
         files = {name: others.pop(name) for name in _OPTIONS}
-        return verb(device=_device(place, files), **others)
+        return verb(device=_device(place, wait, files), **others)
 
     for name, words in reversed(_OPTIONS.items()):
         placed = click.option(_flag(name), type=FILE, metavar="FILE", help=words)(placed)
+    waiting = f"How long to wait for a free device of a tracker ({WAIT_SECONDS:g})."
+    placed = click.option("--wait", type=click.FloatRange(0, MOST_SECONDS), metavar="SECONDS", help=waiting)(placed)
     return click.option("--device", "place", metavar="PLACE", help=f"Run it there: {PLACES}.")(placed)
 
 
@@ -116,8 +131,8 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _device(text: str | None, files: dict[str, Path | None]) -> DevicePlace | None:
-    given = [_flag(name) for name, file in files.items() if file is not None]
+def _device(text: str | None, wait: float | None, files: dict[str, Path | None]) -> DevicePlace | None:
+    given = [_flag(name) for name, value in {"wait": wait, **files}.items() if value is not None]
     if text is None:
         if given:
             raise click.UsageError(f"{given[0]} is for --device")
@@ -125,7 +140,11 @@ def _device(text: str | None, files: dict[str, Path | None]) -> DevicePlace | No
     match = _PLACE.fullmatch(text)
     if match is None or (match["kind"] == "rpc") != (match["name"] is None) or int(match["port"]) > _MOST_PORT:
         raise click.UsageError(f"--device: expected {PLACES}, found {text!r}")
+    if wait is not None and match["kind"] != "tracker":
+        raise click.UsageError("--wait is for devices of a tracker")
     if (key_file := files.pop("key_file")) is None:
         raise click.UsageError("--device needs --key-file FILE, the key that the device knows")
     host = match["host"].removeprefix("[").removesuffix("]")
-    return DevicePlace(text, match["kind"], host, int(match["port"]), match["name"] or "", key_file, **files)
+    seconds = WAIT_SECONDS if wait is None else wait
+    name = match["name"] or ""
+    return DevicePlace(text, match["kind"], host, int(match["port"]), name, key_file, wait=seconds, **files)

@@ -12,7 +12,7 @@ import click
 from sateen.frontends.command.arguments import LOG_FILE, MODEL, json_option
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.compilers import compilers
-from sateen.frontends.command.devices import DevicePlace, compiled_for, device_options
+from sateen.frontends.command.devices import DevicePlace, compiled_for, device_options, opened
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.progress import step, steps
@@ -118,7 +118,7 @@ def _target_here(text: str) -> Target:
 
 def _target_there(compilation: Compilation, device: DevicePlace) -> Target:
     """The target. Raises TargetError if the device can't run its code."""
-    with device.session() as session:
+    with opened(device) as session:
         there = Target.parse(session.info()["target"])
         target = Target.of(compiled_for(session, compilation).target)
     missing = there.missing_features(with_features(target))

@@ -153,6 +153,9 @@ class ConnectedFiles:
         self._session = session
 
     def put(self, name: str, content: bytes | memoryview) -> None:
+        if not isinstance(name, str) or not isinstance(content, (bytes, bytearray, memoryview)):
+            found = f"{type(name).__name__} and {type(content).__name__}"
+            raise ArgumentError(f"expected the name of a file and its bytes, found {found}")
         self._session.request("a file", {"op": "put", "name": name}, [content])
 
     def get(self, name: str) -> bytes:
