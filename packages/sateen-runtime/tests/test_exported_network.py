@@ -226,11 +226,17 @@ def test_other_libraries_are_refused(tmp_path: Path, library: bytes) -> None:
     wide = bytearray(kept.library)
     for at in range(64, 64 + 56 * struct.unpack_from("<H", wide, 56)[0], 56):
         struct.pack_into("<Q", wide, at + 48, 1 << 60)
+    long = bytearray(kept.library)
+    sections_at, count = struct.unpack_from("<Q", long, 40)[0], struct.unpack_from("<H", long, 60)[0]
+    headers = range(sections_at, sections_at + 64 * count, 64)
+    found_by = next(at for at in headers if struct.unpack_from("<I", long, at + 4)[0] == 5)
+    struct.pack_into("<Q", long, found_by + 32, struct.unpack_from("<Q", long, found_by + 32)[0] + 4)
     for image, error in (
         (b"MZ" + bytes(100), "expected an ELF library to export, found another kind; for macOS, iOS"),
         (library, "expected a library of a network, found one without room for parameters; compile it again"),
         (unnamed, "expected a library of a network, found one without sateen_parameters_offset; compile it again"),
         (bytes(wide), f"expected segments on pages of up to 2097152 bytes, found {1 << 60}"),
+        (bytes(long), "expected a table of names for all dynamic symbols of a library, found another"),
         (bytes(far), "expected a whole ELF library to export, found tables that lie outside of it"),
     ):
         with pytest.raises(ArtifactError, match=error):

@@ -138,6 +138,9 @@ def test_an_object_of_data_lies_where_it_is_aligned_to(target: str) -> None:
     made = object_of_data(like, "numbers", b"12345", 64)
     assert made.index(b"12345") % 64 == 0
     assert symbols_of(made).defined == ("numbers",)
+    damaged = bytearray(like)
+    damaged[52 if like[4] == 2 else 40] = 255  # the length of its own header, which objects of one machine share
+    assert object_of_data(bytes(damaged), "numbers", b"12345", 64) == made
     renamed = with_names(made, {"numbers": "longer_name_of_numbers"})
     assert symbols_of(renamed).defined == ("longer_name_of_numbers",)
     assert symbols_of(with_names(made, {"other": "name"})).defined == ("numbers",)

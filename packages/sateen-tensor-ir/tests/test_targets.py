@@ -1,6 +1,7 @@
 """Architectures, their processors, and the machine that schedules ask."""
 
 import re
+from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
@@ -20,6 +21,7 @@ from sateen.tensor_ir.targets import (
     architecture_named,
     features_of,
     least_registers,
+    machine,
     with_features,
 )
 
@@ -252,3 +254,16 @@ def test_floats_are_passed_in_registers_of_floats_where_the_system_does() -> Non
         code = compile_text(text, machine_of(Target.of(f"llvm -mtriple={triple}"))).assembly()
         assert "vmov" not in code
         assert re.search(r"vadd\.f32\s+[sd]0, [sd]0, [sd]0", code)
+
+
+def test_a_cache_whose_size_the_system_does_not_tell_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index, files in enumerate(({"type": "Data", "level": "1", "size": "32K"}, {"type": "Unified", "level": "2"})):
+        (tmp_path / f"index{index}").mkdir()
+        for name, text in files.items():
+            (tmp_path / f"index{index}" / name).write_text(f"{text}\n")
+    monkeypatch.setattr(machine, "Path", lambda _: tmp_path)
+    machine._host_caches.cache_clear()
+    assert Machine.of("llvm").l1_bytes == 32 << 10
+    machine._host_caches.cache_clear()

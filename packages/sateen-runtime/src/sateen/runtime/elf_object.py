@@ -93,7 +93,8 @@ def object_of_data(like: bytes, symbol: str, data: bytes | memoryview, alignment
     """An object for the machine of `like`, with constant data that a hidden symbol of this name begins."""
     _read(like)
     records = _CLASSES[like[:7]]
-    ident, _, machine, version, _, _, _, flags, size, _, _, entry, _, _ = records.file_header.unpack_from(like)
+    ident, _, machine, version, _, _, _, flags, _, _, _, entry, _, _ = records.file_header.unpack_from(like)
+    size = records.file_header.size
     names = [".rodata." + symbol, ".note.GNU-stack", ".symtab", ".strtab", symbol]
     strings = b"\0" + b"".join(name.encode() + b"\0" for name in names)
     at = [1 + sum(len(name.encode()) + 1 for name in names[:i]) for i in range(len(names))]

@@ -121,8 +121,11 @@ def _with_parameters(
     table = b"".join(
         records.symbol_bytes(name_at, *symbol.fields) for name_at, symbol in zip(name_places, dynamic, strict=True)
     )
+    finding = hash_table(new_names)
+    if len(finding) != found_by[5] or len(table) != symbols[5] or max(found_by[4], symbols[4]) > len(library):
+        raise ArtifactError("expected a table of names for all dynamic symbols of a library, found another")
     image[symbols[4] : symbols[4] + symbols[5]] = table
-    image[found_by[4] : found_by[4] + found_by[5]] = hash_table(new_names)
+    image[found_by[4] : found_by[4] + found_by[5]] = finding
     return bytes(image)
 
 

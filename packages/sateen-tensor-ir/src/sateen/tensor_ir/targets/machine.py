@@ -109,7 +109,10 @@ def _host_caches() -> Mapping[int, int]:
     """Data caches of the first processor by level, in bytes, as far as the system reports them."""
     sizes: dict[int, int] = {}
     for entry in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
-        kind, level, size = ((entry / name).read_text().strip() for name in ("type", "level", "size"))
+        try:
+            kind, level, size = ((entry / name).read_text().strip() for name in ("type", "level", "size"))
+        except OSError:  # the kernels of some boards know of a cache, not of its size
+            continue
         if kind in ("Data", "Unified") and size.endswith("K"):
             sizes[int(level)] = int(size[:-1]) << 10
     return MappingProxyType(sizes)
