@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from argparse import ArgumentTypeError
 from contextlib import ExitStack
 
 import pytest
@@ -23,7 +24,7 @@ from sateen.rpc import (
     tracked_session,
     trusting,
 )
-from sateen.rpc.command import main
+from sateen.rpc.command import byte_count, main
 from sateen.runtime import ArgumentError, SessionLostError, SessionRefusedError, SessionTimeoutError
 
 
@@ -236,6 +237,13 @@ def test_wrong_usage_has_status_2(arguments, capsys):
         main(arguments)
     assert ended.value.code == 2
     capsys.readouterr()
+
+
+def test_numbers_of_bytes_have_units():
+    assert [byte_count(text) for text in ("7", "1K", "3M", "2G")] == [7, 1024, 3 << 20, 2 << 30]
+    for text in ("", "-1", "1.5M", "64k", "64KB", "K"):
+        with pytest.raises(ArgumentTypeError, match="expected a number of bytes, such as 1048576, 1024K, 1M or 1G"):
+            byte_count(text)
 
 
 def test_a_file_with_more_than_one_key_is_told(tmp_path, capsys):

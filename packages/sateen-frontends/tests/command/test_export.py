@@ -221,7 +221,7 @@ def test_a_package_replaces_nothing(sateen, dense, tmp_path):
     (tmp_path / "small").write_text("mine")
     ran = sateen("export", dense, "--as", "npm", "--target", "wasm32", "-o", "small")
     assert ran.status == 1
-    assert "small: expected a new folder to write the package to, found a file" in ran.err
+    assert "small: expected a new folder to write the package to, found one that exists" in ran.err
     assert (tmp_path / "small").read_text() == "mine"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import socket
 import ssl
@@ -36,6 +37,16 @@ def address(text: str) -> Address:
     if not host or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"expected HOST:PORT, found {text!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def byte_count(text: str) -> int:
+    """A number of bytes, or of K, M or G: 1024 bytes, the square and the cube of that."""
+    match = re.fullmatch(r"(\d{1,18})([KMG]?)", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"expected a number of bytes, such as 1048576, 1024K, 1M or 1G, found {text!r}"
+        )
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "sateen-rpc") -> int:
@@ -124,10 +135,10 @@ def _trusting(given: argparse.Namespace) -> ssl.SSLContext | None:
 _LIMITS = (
     ("request_seconds", float, "how long a request may take"),
     ("lease_seconds", float, "how long a session lives on without word from its client"),
-    ("memory_bytes", int, "how much a session may allocate; 0 for no limit"),
-    ("disk_bytes", int, "how much the files of a session may take"),
-    ("message_bytes", int, "the most bytes of a message"),
-    ("store_bytes", int, "the most bytes of kept uploads"),
+    ("memory_bytes", byte_count, "how much a session may allocate; 0 for no limit"),
+    ("disk_bytes", byte_count, "how much the files of a session may take"),
+    ("message_bytes", byte_count, "the most bytes of a message"),
+    ("store_bytes", byte_count, "the most bytes of kept uploads"),
 )
 
 

@@ -55,7 +55,7 @@ def write_npm_package(artifact: Artifact, folder: Path, name: str) -> None:
             f"expected the name of a package of npm: small letters, digits, '.', '_' and '-', found {name!r}"
         )
     if folder.exists():
-        raise ArtifactError(f"{folder}: expected a new folder to write the package to, found a file")
+        raise ArtifactError(f"{folder}: expected a new folder to write the package to, found one that exists")
     try:
         made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
