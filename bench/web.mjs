@@ -31,7 +31,8 @@ const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value))
 const difference = expected.reduce((most, value, i) => Math.max(most, Math.abs(value - found[i])), 0) / largest;
 const times = [];
 for (let i = -WARMING; i < Number(samples); i++) {
-  const pair = [await secondsOf(ours), await secondsOf(theirs)];
+  const pair = [0, 0];
+  for (const turn of i % 2 === 0 ? [0, 1] : [1, 0]) pair[turn] = await secondsOf([ours, theirs][turn]);
   if (i >= 0) times.push(pair);
 }
 console.log(JSON.stringify({ difference, times }));

@@ -27,6 +27,7 @@ from sateen.graph_ir import build
 NETWORKS = {"squeezenet": 1.0, "mobilenet": 1.0, "resnet18": 1.0}
 """The least time of onnxruntime-web over ours."""
 RUNS = 3
+RUN_SECONDS = 600
 TOLERANCE = 1e-4
 PROGRAM = Path(__file__).with_suffix(".mjs")
 
@@ -46,7 +47,8 @@ def measured(artifact: Path, model: Path, modules: Path, samples: int) -> Run:
     """One process. Raises SystemExit if the engines disagree."""
     runtime = modules / "onnxruntime-web" / "dist" / "ort.wasm.mjs"
     command = ["node", str(PROGRAM), str(artifact), str(model), str(runtime), str(samples)]
-    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=RUN_SECONDS)
+    told = json.loads(done.stdout)
     if told["difference"] > TOLERANCE:
         raise SystemExit(f"{model.stem}: the engines differ by {told['difference']:.1e} of the largest element")
     return Run([(ours, theirs) for ours, theirs in told["times"]])

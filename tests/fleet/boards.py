@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from sateen.rpc import Key, add_key
 
 NAME = "board"
 LEASE_SECONDS = 3
+START_SECONDS = 60.0
 
 
 class Process:
@@ -44,9 +46,11 @@ class Process:
         command = [*self._command, "--bind", f"127.0.0.1:{self.port}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=self._environment)
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        is_told, _, _ = select.select([self.process.stdout], [], [], START_SECONDS)
+        line = self.process.stdout.readline() if is_told else ""
         found = re.search(r":(\d+)$", line.strip())
         if found is None:
+            self.kill()
             raise RuntimeError(f"expected the place of {' '.join(command)}, found {line!r}")
         self.port = int(found[1])
 
