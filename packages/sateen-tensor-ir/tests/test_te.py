@@ -239,3 +239,14 @@ def test_the_repr_of_an_expression_is_its_text_cut_short():
     long = te.all(*[r < n for n in range(100)])
     assert repr(long).endswith("...)")
     assert len(repr(long)) <= 90
+
+
+def test_tags_and_attributes_are_words_of_the_user():
+    c = te.compute((4,), lambda i: a[i, 0], "c", tag="broadcast", attrs={"tile": 4})
+    assert (c.op.tag, dict(c.op.attrs)) == ("broadcast", {"tile": 4})
+    assert (a.op.tag, a.op.attrs) == ("", {})
+    refused("'c' expects a text as its tag, found int: 3", lambda: te.compute((4,), lambda i: a[i, 0], "c", 3))
+    refused(
+        "'c' expects attrs= of texts and numbers by name, found {'k': []}",
+        lambda: te.compute((4,), lambda i: a[i, 0], "c", attrs={"k": []}),
+    )

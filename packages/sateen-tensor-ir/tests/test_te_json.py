@@ -59,7 +59,11 @@ def elements():
     deep = part[0, 0] * part[1, 1] + 1.0
     for _ in range(8):
         deep = deep * deep  # shared, so that its tree would be large
-    return [te.compute((4,), lambda j: deep + te.piecewise([part[0, j], te.const(1.0)], j % 2) + A[n - 1, j], name="D")]
+    return [
+        te.compute(
+            (4,), lambda j: deep + te.piecewise([part[0, j], te.const(1.0)], j % 2) + A[n - 1, j], "D", "t", {"k": 1}
+        )
+    ]
 
 
 DEFINITIONS = {f.__name__: f() for f in (argmax, cumulated, running, elements)}
@@ -87,6 +91,7 @@ def test_a_definition_is_equal_after_the_round_trip(name):
     text = save_json(outputs)
     loaded = load_json(text)
     assert save_json(loaded) == text
+    assert [(t.op.tag, t.op.attrs) for t in loaded] == [(t.op.tag, t.op.attrs) for t in outputs]
     lowered = [lower(te.create_schedule(o), arguments(o)) for o in (outputs, loaded)]
     assert digest(lowered[0]) == digest(lowered[1])
     assert str(lowered[0]) == str(lowered[1])
@@ -162,6 +167,8 @@ OPERATION = "operations"
         (changed([OPERATION, 2, "body"], []), "operation 2: expected a body, found none"),
         (changed([OPERATION, 2, "body"], [3]), "expected an expression as text, found int: 3"),
         (changed([OPERATION, 2, "body"], ["float32x4(T[i])"]), "expected a single value, found float32x4"),
+        (changed([OPERATION, 2, "tag"], 3), "operation 2: 'C' expects a text as its tag, found int: 3"),
+        (changed([OPERATION, 2, "attrs"], {"k": []}), "operation 2: 'C' expects attrs= of texts and numbers by name"),
         (changed(["outputs"], []), "the outputs: expected a tensor, found none"),
         (changed(["outputs"], [[7, 0]]), "the outputs: expected an operation before this one"),
         (changed(["symbols"], 3), "the symbols: expected 'symbols' of type list, found int"),

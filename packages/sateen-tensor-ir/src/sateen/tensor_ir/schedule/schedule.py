@@ -15,6 +15,7 @@ from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
+from sateen.tensor_ir.schedule.groups import Group, between, inline_all, is_elementwise, is_injective
 from sateen.tensor_ir.schedule.relations import Fuse, Split
 from sateen.tensor_ir.schedule.stage import Stage
 from sateen.tensor_ir.te.recurrence import ScanOp
@@ -75,6 +76,25 @@ class Schedule:
     def consumers(self, stage: Stage) -> list[Stage]:
         """The stages that read an output of `stage`."""
         return [s for s in self.stages if any(t in stage.outputs for t in s.op.inputs)]
+
+    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Group:
+        """The stages on all ways from `inputs` to `outputs`, to be placed together: `group.compute_at(stage, axis)`.
+
+        Raises ScheduleError for an output that is not computed from the inputs.
+        """
+        ends = [list(given) if isinstance(given, (list, tuple)) else [given] for given in (outputs, inputs)]
+        if not all(ends):
+            raise ScheduleError("create_group: expects tensors as outputs and as inputs, found none")
+        last, first = ([self[t] for t in end] for end in ends)
+        return between(last, first, include_inputs)
+
+    def auto_inline_elementwise(self) -> None:
+        """Inline every stage, outputs aside, whose elements are computed from the elements at the same place."""
+        inline_all(self.stages, is_elementwise)
+
+    def auto_inline_injective(self) -> None:
+        """Inline every stage, outputs aside, that is no reduction."""
+        inline_all(self.stages, is_injective)
 
     def cache_read(self, tensor: Tensor, scope: Scope | str, readers: Sequence[Tensor | Operation]) -> Tensor:
         """A copy of `tensor` in `scope` for `readers` to read instead; schedule it like any stage.

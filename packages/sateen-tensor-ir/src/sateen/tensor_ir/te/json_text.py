@@ -131,6 +131,8 @@ class _Writer:
 
     def operation(self, op: Operation) -> Fields:
         fields: Fields = {"kind": "", "name": op.name}
+        fields |= {"tag": op.tag} if op.tag else {}
+        fields |= {"attrs": dict(op.attrs)} if op.attrs else {}
         match op:
             case PlaceholderOp():
                 (t,) = op.outputs
@@ -252,7 +254,9 @@ class _Reader:
         kind, name = _field(fields, "kind", str), _field(fields, "name", str)
         if kind not in kinds:
             raise ExpressionError(f"expected a kind of {', '.join(kinds)}, found {kind!r:.80}")
-        return kinds[kind](name, fields)
+        op = kinds[kind](name, fields)
+        op.describe(fields.get("tag", ""), fields.get("attrs", {}))
+        return op
 
     def placeholder(self, name: str, fields: Fields) -> Operation:
         return placeholder(self.shape(fields, "shape"), _field(fields, "dtype", str), name).op

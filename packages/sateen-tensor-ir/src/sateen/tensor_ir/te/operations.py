@@ -4,7 +4,7 @@ operations."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -116,11 +116,18 @@ def constant(data: Any, name: str = "constant") -> Tensor:
     return ConstantOp(name, array).outputs[0]
 
 
-def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> Any:
+def compute(
+    shape: Any,
+    function: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, str | int | float] | None = None,
+) -> Any:
     """A tensor of `shape` with element [i, j, …] = function(i, j, …).
 
     `function` takes one index per dimension (or `*indices`) and returns an expression, or a tuple of them for as many
-    output tensors. A reduction stands alone at the top. Raises ExpressionError if it does not, or for an axis that no
+    output tensors. A reduction stands alone at the top. `tag` and `attrs` are words of your own for functions that
+    schedule it: `.op.tag`, `.op.attrs`. Raises ExpressionError if it does not, or for an axis that no
     reduction declares.
     """
     extents = shape_of(shape)
@@ -134,6 +141,7 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
         raise ExpressionError(f"compute {name!r} expects an expression from its function, found an empty tuple")
     check_body(name, bodies)
     op = ComputeOp(name, axis, bodies)
+    op.describe(tag, attrs)
     return op.outputs if many else op.outputs[0]
 
 

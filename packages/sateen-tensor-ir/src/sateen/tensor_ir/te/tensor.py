@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
@@ -184,11 +185,12 @@ class Operation(ABC):
     """The definition of one or more tensors. Each kind is a class, whose methods answer the questions of schedules,
     lowering and the oracle.
 
-    `axis` and `reduce_axis` are its loops. `body` has the definition of an element of each output over these; it is
-    empty if outputs are not defined element by element. `data` is the compile-time value of the only output, if known.
+    `tag` and `attrs` are the user's words about it, for functions that schedule it. `axis` and `reduce_axis` are its
+    loops. `body` has the definition of an element of each output over these; it is empty if outputs are not defined
+    element by element. `data` is the compile-time value of the only output, if known.
     """
 
-    __slots__ = ("axis", "body", "data", "name", "outputs", "reduce_axis", "span")
+    __slots__ = ("attrs", "axis", "body", "data", "name", "outputs", "reduce_axis", "span", "tag")
 
     is_given: ClassVar[bool] = False
     """Whether the outputs exist before anything is computed."""
@@ -197,6 +199,8 @@ class Operation(ABC):
         if not isinstance(name, str):
             raise ExpressionError(f"expected a text as the name of a tensor, found {type(name).__name__}: {name!r:.80}")
         self.name = name
+        self.tag = ""
+        self.attrs: Mapping[str, str | int | float] = {}
         self.axis: tuple[IterVar, ...] = ()
         self.reduce_axis: tuple[IterVar, ...] = ()
         self.body: tuple[Expr, ...] = ()
@@ -241,6 +245,19 @@ class Operation(ABC):
     def output(self, index: int) -> Tensor:
         """One of the outputs."""
         return self.outputs[index]
+
+    def describe(self, tag: str, attrs: Mapping[str, str | int | float] | None) -> None:
+        """Set `tag` and `attrs`. Raises ExpressionError for a tag that is no text, and for attributes other than texts
+        and numbers by name."""
+        if not isinstance(tag, str):
+            raise ExpressionError(f"{self.name!r} expects a text as its tag, found {type(tag).__name__}: {tag!r:.80}")
+        given = {} if attrs is None else attrs
+        fits = isinstance(given, Mapping) and all(
+            isinstance(key, str) and isinstance(value, (str, int, float)) for key, value in given.items()
+        )
+        if not fits:
+            raise ExpressionError(f"{self.name!r} expects attrs= of texts and numbers by name, found {attrs!r:.80}")
+        self.tag, self.attrs = tag, MappingProxyType(dict(given))
 
 
 class ComputeOp(Operation):
