@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+
 
 @dataclass(frozen=True, slots=True)
 class VectorType:
@@ -11,6 +13,11 @@ class VectorType:
 
     kind: str
     lanes: int
+
+    @property
+    def bits(self) -> int:
+        """The size of an element."""
+        return _FLOAT_BITS[self.kind] if self.kind in _FLOAT_BITS else int(self.kind[1:])
 
     def __str__(self) -> str:
         return f"<{self.lanes} x {self.kind}>"
@@ -21,7 +28,8 @@ class VectorCall:
     """A call of `llvm.NAME` on the inputs, each as one vector; the result is the output.
 
     `operands` are the types that the call takes, `result` the type that it gives; they have as many bits as the
-    operands of the instruction. The processor needs all `features`.
+    operands of the instruction. An operand with fewer bits is repeated until it fills its vector. The processor needs
+    all `features`.
     """
 
     name: str

@@ -31,13 +31,27 @@ def _dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
     )
 
 
-def _statements(lanes: int) -> StatementText:
+def _broadcast_dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
+    """out[i] = sum[i] + Σ a[k]·b[i, k] over k in [0, 4), wrapped: four bytes of a row for all columns of a product."""
+    total = te.placeholder((lanes,), "int32", name="sum")
+    a, b = te.placeholder((4,), "uint8", name="a"), te.placeholder((lanes, 4), "int8", name="b")
+    k = te.reduce_axis(4, "k")
+    products = te.compute(
+        (lanes,), lambda i: te.sum(a[k].astype("int32") * b[i, k].astype("int32"), axis=k), name="products"
+    )
+    out = te.compute((lanes,), lambda i: total[i] + products[i], name="out")
+    text = _statements(lanes, "sateen_k")
+    return TensorIntrinsic(f"dot4_u8s8_x{lanes}_broadcast", (total, a, b), (out,), llvm=calls, c99=text, opencl=text)
+
+
+def _statements(lanes: int, place: str = "4 * sateen_i + sateen_k") -> StatementText:
+    """Lane i adds a[place]·b[4i + k]."""
     return StatementText(f"""
 $int32 sateen_result[{lanes}];
 for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) {{
   $int32 sateen_dot = 0;
   for ($int32 sateen_k = 0; sateen_k < 4; ++sateen_k) {{
-    sateen_dot += ($int32)$a[4 * sateen_i + sateen_k] * $b[4 * sateen_i + sateen_k];
+    sateen_dot += ($int32)$a[{place}] * $b[4 * sateen_i + sateen_k];
   }}
   sateen_result[sateen_i] = ($int32)(($uint32)$sum[sateen_i] + ($uint32)sateen_dot);
 }}
@@ -55,3 +69,6 @@ _USDOT = VectorCall("aarch64.neon.usdot.v4i32.v16i8", (_SUMS, _BYTES, _BYTES), _
 dot4_u8s8_x4 = _dot(4, _vpdpbusd(4, "avxvnni"), _vpdpbusd(4, "avx512vnni", "avx512vl"), _USDOT)
 dot4_u8s8_x8 = _dot(8, _vpdpbusd(8, "avxvnni"), _vpdpbusd(8, "avx512vnni", "avx512vl"))
 dot4_u8s8_x16 = _dot(16, _vpdpbusd(16, "avx512vnni"))
+dot4_u8s8_x4_broadcast = _broadcast_dot(4, *dot4_u8s8_x4.llvm)
+dot4_u8s8_x8_broadcast = _broadcast_dot(8, *dot4_u8s8_x8.llvm)
+dot4_u8s8_x16_broadcast = _broadcast_dot(16, *dot4_u8s8_x16.llvm)

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sateen.tensor_ir.intrinsics.dot import dot4_u8s8_x4, dot4_u8s8_x8, dot4_u8s8_x16
+from sateen.tensor_ir.intrinsics import dot
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 INTRINSICS: Mapping[str, TensorIntrinsic] = MappingProxyType(
-    {intrinsic.name: intrinsic for intrinsic in (dot4_u8s8_x4, dot4_u8s8_x8, dot4_u8s8_x16)}
+    {
+        intrinsic.name: intrinsic
+        for intrinsic in (
+            dot.dot4_u8s8_x4,
+            dot.dot4_u8s8_x8,
+            dot.dot4_u8s8_x16,
+            dot.dot4_u8s8_x4_broadcast,
+            dot.dot4_u8s8_x8_broadcast,
+            dot.dot4_u8s8_x16_broadcast,
+        )
+    }
 )

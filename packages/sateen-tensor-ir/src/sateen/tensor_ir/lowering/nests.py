@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.choices import all_of, conjuncts
@@ -29,6 +30,7 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
+from sateen.tensor_ir.lowering.match_instruction import InnerLoops, match_instruction
 from sateen.tensor_ir.lowering.places import find_places
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.schedule import Schedule
@@ -171,8 +173,39 @@ class _Nest:
         self.indices = tuple(builder.analyzer.simplify(values[a]) for a in self.stage.axes)
         self.state: State = [(builder.buffers[t], self.indices) for t in self.stage.outputs] if self.reduces else []
         self.bound = [leaf for leaf in self.leaves if leaf.kind is AxisKind.REDUCE and leaf in self.stage.threads]
+        self.replaced = self._first_replaced()
         if self.adopted:
             self._check_adopted()
+
+    def _first_replaced(self) -> int | None:
+        """The position of the outermost loop that an instruction replaces."""
+        if self.stage.tensorized is None:
+            return None
+        axis, instruction = self.stage.tensorized
+        where = f"tensorize in stage {self.stage.name!r}, axis {axis.name!r}"
+        if not isinstance(instruction, TensorIntrinsic):
+            raise ScheduleError(f"{where}: expects a TensorIntrinsic, found {type(instruction).__name__}")
+        if not is_among(axis, self.leaves):
+            raise ScheduleError(f"{where}: it is no loop of the stage any more; call tensorize after split and fuse")
+        first = position(axis, self.leaves)
+        if len(self.stage.outputs) != 1 or self.stage.blocks:
+            raise ScheduleError(f"{where}: expects a stage with one output, and no loops of another that reorder moved")
+        if self.bound:
+            raise ScheduleError(
+                f"{where}: expects no reduction across threads, found loop {self.bound[0].name!r} bound"
+            )
+        for leaf in self.leaves[first:]:
+            if leaf in self.stage.kinds:
+                found = self.stage.kinds[leaf].name.lower()
+                raise ScheduleError(f"{where}: the instruction replaces loop {leaf.name!r}, found it {found}")
+            inside = [s.name for s in self.builder.plans if s.is_attached_at(self.stage, leaf)]
+            inside += [r.tensor.name for r in self.stage.prefetches if r.axis is leaf]
+            if inside:
+                raise ScheduleError(
+                    f"{where}: the instruction replaces loop {leaf.name!r}, in which {inside[0]!r} is computed or "
+                    "prefetched; choose a loop outside of it"
+                )
+        return first
 
     def _check_adopted(self) -> None:
         assert self.stage.attach is not None
@@ -219,6 +252,8 @@ class _Nest:
 
     def _from(self, position: int) -> Stmt:
         """The loops from `position` inwards; a reduction is initialised before its first reduce loop."""
+        if position == self.replaced:
+            return self._instruction(position, fresh=self.reduces)
         if self.reduces and position == self.first_reduce:
             if self.bound:
                 return self._across_threads(position)
@@ -226,6 +261,8 @@ class _Nest:
         return self._loops(position)
 
     def _loops(self, position: int) -> Stmt:
+        if position == self.replaced:
+            return self._instruction(position, fresh=False)
         if position == len(self.leaves) and not self.stage.op.body:
             return EMPTY
         if position == len(self.leaves):
@@ -236,6 +273,36 @@ class _Nest:
         )
         inner = self._prefetched(leaf, self._with_attached(leaf, inner))
         return inner if is_among(leaf, self.bound) else self._loop(leaf, inner, leaf)
+
+    def _instruction(self, position: int, *, fresh: bool) -> Stmt:
+        """The instruction in the place of the loops from `position` inwards; the result is initialised before if it is
+        `fresh` and the instruction adds to it."""
+        assert self.stage.tensorized is not None
+        axis, instruction = self.stage.tensorized
+        assert isinstance(instruction, TensorIntrinsic)
+        where = f"tensorize in stage {self.stage.name!r}, axis {axis.name!r}"
+        inner = self.leaves[position:]
+        simplified = [self.builder.analyzer.simplify(g) for g in self.plan.guards]
+        for guard in simplified:
+            if not set(walk(guard)).isdisjoint(inner):
+                raise ScheduleError(
+                    f"{where}: expects whole tiles, found iterations only where {guard}; choose a factor that divides "
+                    "the extent, or pad the tensors"
+                )
+        first = self.plan.body[0]
+        combiner = first.combiner if isinstance(first, Reduce) else None
+        if isinstance(first, Reduce) and (len(first.sources) != 1 or not ex.is_const(first.where, True)):
+            raise ScheduleError(f"{where}: expects a reduction of one value without where=, found {first.where}")
+        loops = InnerLoops(
+            {leaf: self.plan.loops[leaf] for leaf in inner},
+            Load(self._output(0), self.indices, self.stage.outputs[0].dtype),
+            self._lowered(first.sources[0] if isinstance(first, Reduce) else first),
+            combiner,
+            [leaf for leaf in (*self.adopted, *self.leaves[:position]) if leaf.kind is AxisKind.REDUCE],
+        )
+        statement, adds = match_instruction(instruction, loops, where, self.builder.analyzer)
+        update = self._guarded(simplified, replace(statement, span=self.span))
+        return sequence(self._initialise(position), update) if fresh and adds else update
 
     def _across_threads(self, position: int) -> Stmt:
         """A reduction whose loops are bound to threads, from its first reduce loop inwards."""
@@ -376,8 +443,18 @@ class _Nest:
         for leaf in reversed(inner):
             var = fresh[leaf]
             assert isinstance(var, Var)
-            body = self._loop(leaf, body, var)
+            body = self._loop(leaf, body, var) if self.replaced is None else self._initial_loop(leaf, body, var)
         return body
+
+    def _initial_loop(self, leaf: IterVar, body: Stmt, var: Var) -> Stmt:
+        """A loop before an instruction, whose result may be in registers: vectors along the last dimension."""
+        assert self.replaced is not None
+        if position(leaf, self.leaves) < self.replaced:
+            return self._loop(leaf, body, var)
+        extent = self.plan.loops[leaf]
+        step = self.builder.analyzer.form(self.indices[-1]).terms.get(leaf) if self.indices else None
+        kind = LoopKind.VECTORIZED if step == 1 else LoopKind.UNROLLED
+        return For(var, ex.const(0), extent, kind, body, span=leaf.span)
 
     def _mentions_reduce(self, guard: Expr) -> bool:
         return any(isinstance(v, IterVar) and v.kind is AxisKind.REDUCE for v in walk(guard))

@@ -16,6 +16,7 @@ from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.identity import is_among, position
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import THREAD_TAGS, THREADS, LoopKind
 from sateen.tensor_ir.ir.visit import walk
@@ -82,6 +83,8 @@ class Stage:
         self.pragmas: dict[IterVar, tuple[tuple[str, object], ...]] = {}
         self.prefetches: list[PrefetchRequest] = []
         self.alignments: dict[int, tuple[int, int]] = {}
+        self.tensorized: tuple[IterVar, Instruction] | None = None
+        """The loop that an instruction replaces, with those inside it, and the instruction."""
         self.inlined = False
         self._attach: tuple[Stage, IterVar] | None = None
         self.home: tuple[Stage, IterVar] | None = None
@@ -466,6 +469,24 @@ class Stage:
                 f"{self._where('prefetch', axis)}: expects an integer of at least 1 as distance, found {distance!r:.80}"
             )
         self.prefetches.append(PrefetchRequest(tensor, axis, distance))
+
+    def tensorize(self, axis: IterVar, instruction: Instruction) -> None:
+        """Let an instruction compute what a loop and those inside it do.
+
+            for i in 16: C[i] = 0
+            for i in 16: for k in 4: C[i] += A[4*i + k] * B[4*i + k]      tensorize(i, dot4_u8s8_x16)
+            =>  for i in 16: C[i] = 0;  intrinsic dot4_u8s8_x16 C[0:16] = C[0:16], A[0:64], B[0:64]
+
+        Lowering compares the loops with the instruction's definition and raises ScheduleError with the first
+        difference.
+        """
+        self._require_own(axis, "tensorize")
+        if self.tensorized is not None:
+            raise ScheduleError(
+                f"{self._where('tensorize', axis)}: {self.tensorized[1].name!r} replaces loop "
+                f"{self.tensorized[0].name!r} already; a stage has one instruction"
+            )
+        self.tensorized = axis, instruction
 
     # Place.
 

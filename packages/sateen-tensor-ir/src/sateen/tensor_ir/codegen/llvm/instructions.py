@@ -37,7 +37,7 @@ class Instructions:
                 "put it outside"
             )
         require_contiguous(s, self.environment.analyzer)
-        operands = [self._as(t, self._region_load(r)) for t, r in zip(code.operands, s.inputs, strict=True)]
+        operands = [self._filling(t, r) for t, r in zip(code.operands, s.inputs, strict=True)]
         types = ", ".join(map(str, code.operands))
         self.writer.module.declarations[f"declare {code.result} @llvm.{code.name}({types})"] = None
         call = f"call {code.result} @llvm.{code.name}({', '.join(operand.typed for operand in operands)})"
@@ -45,6 +45,17 @@ class Instructions:
         (output,) = s.outputs
         stored = VectorType(storage_type(output.buffer.dtype), prod(output.extents))
         self._region_store(output, self._as(stored, result))
+
+    def _filling(self, wanted: VectorType, region: Region) -> LlvmValue:
+        """A region as a vector of `wanted`; one with fewer bits is repeated."""
+        value, size = self._region_load(region), prod(region.extents)
+        count = wanted.lanes * wanted.bits // region.buffer.dtype.bits
+        if count == size:
+            return self._as(wanted, value)
+        kind = storage_type(region.buffer.dtype)
+        order = ", ".join(f"i32 {lane % size}" for lane in range(count))
+        repeated = f"shufflevector {value.typed}, <{size} x {kind}> poison, <{count} x i32> <{order}>"
+        return self._as(wanted, self.writer.emit(repeated, kind, count))
 
     def _as(self, wanted: VectorType, value: LlvmValue) -> LlvmValue:
         """A vector's bits as a vector of another type."""
