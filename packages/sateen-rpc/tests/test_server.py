@@ -543,6 +543,18 @@ def test_an_error_says_where_it_was_met(server):
     assert met.value.__notes__ == [f"at 127.0.0.1:{server.address[1]}"]
 
 
+def test_a_message_that_is_too_large_is_refused_by_its_limit(tmp_path, key):
+    with Server("127.0.0.1", 0, [key], tmp_path, SessionLimits(message_bytes=1 << 16)) as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session:
+            session.files.put("a", bytes(1 << 16))
+            words = "expected a message with a payload of at most 65536 bytes, found 8388608; the session has ended"
+            with pytest.raises(SessionRefusedError, match=words):
+                session.files.put("a", bytes(8 << 20))
+            with pytest.raises(SessionError, match=r"expected an open session, found one that has ended: .*8388608"):
+                session.files.names()
+
+
 def test_files_that_are_none_are_refused_and_the_session_goes_on(connect, tmp_path):
     with connect() as session:
         for name, content, found in (("a", tmp_path, type(tmp_path).__name__), (b"content", "a", "bytes and str")):

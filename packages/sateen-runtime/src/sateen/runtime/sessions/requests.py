@@ -130,7 +130,7 @@ class Requests(ABC):
         header, payload = answer
         if "error" in header:
             told = _RAISED.get(str(header["error"]), SessionError)(f"{header.get('message')}")
-            if isinstance(told, SessionOutOfMemoryError):
+            if isinstance(told, SessionOutOfMemoryError) or "ends" in header:
                 self.end(str(told))
             raise told
         return header, payload

@@ -14,6 +14,7 @@ import platform
 import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from io import BufferedReader
 from itertools import count, cycle
@@ -27,6 +28,7 @@ from sateen.runtime.errors import (
     ArtifactError,
     OutOfMemoryError,
     SateenError,
+    SessionLostError,
     SessionOutOfMemoryError,
     SessionProtocolError,
     SessionRefusedError,
@@ -104,7 +106,8 @@ class SessionService:
         """The requests that come with bytes."""
 
     def serve(self) -> None:
-        """Answers until the client closes or memory runs out; in the second case the rest of the request is lost."""
+        """Answers until the client closes, memory runs out, or what comes is too large or no message. Unless the
+        client closes, the rest of the request is lost."""
         try:
             while (message := self._connection.receive(most_bytes=self._message_bytes)) is not None:
                 signal.setitimer(signal.ITIMER_REAL, self._seconds + GRACE_SECONDS)
@@ -113,6 +116,10 @@ class SessionService:
         except (MemoryError, OutOfMemoryError):
             words = "expected the work to fit the session's limit of memory, it needed more"
             self._connection.send({"error": SessionOutOfMemoryError.__name__, "message": words})
+        except SessionProtocolError as error:
+            told = {"error": SessionRefusedError.__name__, "message": f"{error}; the session has ended", "ends": True}
+            with suppress(SessionLostError):  # whose other side has gone, too
+                self._connection.send(told)
 
     def _send(self, answer: Answer) -> None:
         try:
