@@ -66,3 +66,15 @@ def test_the_page_of_te_lists_every_name() -> None:
     page = (Path(__file__).parents[1] / "docs" / "te.md").read_text(encoding="utf-8")
     te = importlib.import_module("sateen.tensor_ir.te")
     assert [name for name in te.__all__ if not re.search(rf"`{name}\b", page)] == []
+
+
+def test_the_table_of_names_of_tvm_names_what_is_there() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "te-migration.md").read_text(encoding="utf-8")
+    te = importlib.import_module("sateen.tensor_ir.te")
+    assert [name for name in re.findall(r"`te\.(\w+)", page) if not hasattr(te, name)] == []
+    row = re.compile(r"(.+)\| `te` has them under these names")
+    listed = [
+        name for line in page.splitlines() if (same := row.match(line)) for name in re.findall(r"`(\w+)`", same[1])
+    ]
+    assert "truncmod" in listed
+    assert [name for name in listed if not hasattr(te, name)] == []
