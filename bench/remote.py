@@ -1,8 +1,8 @@
 """What a session elsewhere costs: `nox -s bench -- remote [--page]`.
 
 A server in a process of its own, on loopback: the round trip of a small call whose arrays stay there, 64 MB sent, and
-the same network loaded once more. Each figure is the median of its samples; the spread is the range between the
-quartiles. With --page the part of the page is written.
+the same network loaded once more. A time is the median of its samples, with the range between the quartiles as its
+spread; the second load is a single one. With --page the part of the page is written.
 """
 
 from __future__ import annotations

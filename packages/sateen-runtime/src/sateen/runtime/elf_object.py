@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sateen.runtime.elf_records import ELF32, ELF64, Records
+from sateen.runtime.elf_records import ELF32, ELF64, Records, aligned
 from sateen.runtime.errors import ArtifactError
 
 _CLASSES = {b"\x7fELF" + records.ident: records for records in (ELF32, ELF64)}
@@ -100,10 +100,10 @@ def object_of_data(like: bytes, symbol: str, data: bytes | memoryview, alignment
     at = [1 + sum(len(name.encode()) + 1 for name in names[:i]) for i in range(len(names))]
     shared = _GLOBAL << 4 | _OBJECT
     symbols = bytes(records.symbol.size) + records.symbol_bytes(at[4], shared, _HIDDEN, 1, 0, len(data))
-    data_at = _aligned(size, alignment)
-    symbols_at = _aligned(data_at + len(data), records.word)
+    data_at = aligned(size, alignment)
+    symbols_at = aligned(data_at + len(data), records.word)
     strings_at = symbols_at + len(symbols)
-    headers_at = _aligned(strings_at + len(strings), records.word)
+    headers_at = aligned(strings_at + len(strings), records.word)
     sections = (
         (0,) * 10,
         (at[0], _PROGRAM_BITS, _ALLOCATED, 0, data_at, len(data), 0, 0, alignment, 0),
@@ -151,10 +151,6 @@ def _name(content: bytes, tables: _Tables, place: int) -> str:
     if end < 0:
         raise ArtifactError(f"expected a name at {place} among those of an ELF object, found its end")
     return content[start:end].decode("utf-8", "backslashreplace")
-
-
-def _aligned(value: int, alignment: int) -> int:
-    return -(-value // alignment) * alignment
 
 
 def renaming(objects: Sequence[bytes], rename: Callable[[str], str]) -> dict[str, str]:

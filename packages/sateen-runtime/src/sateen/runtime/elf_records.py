@@ -89,6 +89,11 @@ ELF32 = Records(
 )
 
 
+def aligned(value: int, alignment: int) -> int:
+    """The next multiple of `alignment`, from `value` on."""
+    return -(-value // alignment) * alignment
+
+
 def hash_table(names: Sequence[str]) -> bytes:
     """The table of DT_HASH over the names of dynamic symbols, with as many buckets as symbols; number 0 is void."""
     buckets, chains = [0] * len(names), [0] * len(names)

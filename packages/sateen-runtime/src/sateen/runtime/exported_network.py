@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sateen.runtime.elf_records import ELF32, ELF64, Records, hash_table
+from sateen.runtime.elf_records import ELF32, ELF64, Records, aligned, hash_table
 from sateen.runtime.errors import ArtifactError
 
 _CLASSES = {b"\x7fELF" + records.ident: records for records in (ELF32, ELF64)}
@@ -74,8 +74,8 @@ def _with_parameters(
     page = max(segment[7] for segment in loads)
     if not 0 < page <= _LARGEST_PAGE:
         raise ArtifactError(f"expected segments on pages of up to {_LARGEST_PAGE} bytes, found {page}")
-    place = _aligned(len(library), page)
-    address = _aligned(max(segment[3] + segment[6] for segment in loads), page)
+    place = aligned(len(library), page)
+    address = aligned(max(segment[3] + segment[6] for segment in loads), page)
     if (address + len(parameters)).bit_length() > 8 * records.word:
         raise ArtifactError(f"expected parameters that addresses of 32 bits reach, found {len(parameters)} bytes")
     dynamic = _dynamic_symbols(library, records, sections, symbols)
@@ -97,7 +97,7 @@ def _with_parameters(
     sections.append([len(section_names), *data])
     length = len(parameters) + texts[5]
     names[4:6] = place + length, len(section_names) + len(_SECTION)
-    sections_at = _aligned(names[4] + names[5], 8)
+    sections_at = aligned(names[4] + names[5], 8)
     segments.remove(unused)
     segments.insert(segments.index(loads[-1]) + 1, [_LOAD, _READ, place, address, address, length, length, page])
 
@@ -138,10 +138,6 @@ def _appended(strings: bytearray, text: bytes) -> int:
 
 def _table(library: bytes, form: struct.Struct, at: int, count: int) -> list[tuple[int, ...]]:
     return [form.unpack_from(library, at + i * form.size) for i in range(count)]
-
-
-def _aligned(value: int, alignment: int) -> int:
-    return -(-value // alignment) * alignment
 
 
 def _dynamic_symbols(
