@@ -246,6 +246,22 @@ def test_processors_with_the_feature_have_one_instruction_for_it(lanes: int, tar
     assert not re.findall(r"\bv?pmadd|\bmla\b", assembly)
 
 
+@pytest.mark.parametrize(
+    ("name", "instruction"),
+    [
+        ("dot4_s8s8_x4", "sdot"),
+        ("dot4_u8u8_x4", "udot"),
+        ("dot4_s8s8_x4_broadcast", "sdot"),
+        ("dot4_u8u8_x4_broadcast", "udot"),
+        ("dot4_u8s8_x4_broadcast", "usdot"),
+    ],
+)
+def test_aarch64_has_one_instruction_for_each_pair_of_bytes(name: str, instruction: str) -> None:
+    s, arguments = alone(INTRINSICS[name])
+    assembly = build(s, arguments, target=f"{ARM},+dotprod", name="f").assembly()
+    assert len(re.findall(rf"\b{instruction}\b", assembly)) == 1
+
+
 def compiled(function: Function, folder: Path) -> Any:
     gcc = shutil.which("gcc")
     if gcc is None:

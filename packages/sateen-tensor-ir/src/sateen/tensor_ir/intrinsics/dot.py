@@ -1,6 +1,6 @@
-"""Dot products of four unsigned with four signed bytes, added to int32.
+"""Dot products of four bytes with four bytes, added to int32; u8s8 are unsigned ones with signed ones.
 
-`vpdpbusd` of x86-64 (Intel SDM, volume 2) and `usdot` of AArch64 (Arm Architecture Reference Manual, C7.2).
+`vpdpbusd` of x86-64 (Intel SDM, volume 2); `usdot`, `sdot`, `udot` of AArch64 (Arm Architecture Manual, C7.2).
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from sateen.tensor_ir import te
 from sateen.tensor_ir.intrinsics.code import StatementText, VectorCall, VectorType
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
+_BYTE = {"u8": "uint8", "s8": "int8"}
 
-def _dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
+
+def _dot(kinds: str, lanes: int, *calls: VectorCall) -> TensorIntrinsic:
     """out[i] = sum[i] + Σ a[4i + k]·b[4i + k] over k in [0, 4), wrapped: no partial sum is saturated."""
     total = te.placeholder((lanes,), "int32", name="sum")
-    a, b = te.placeholder((4 * lanes,), "uint8", name="a"), te.placeholder((4 * lanes,), "int8", name="b")
+    a, b = (
+        te.placeholder((4 * lanes,), _BYTE[kinds[:2]], name="a"),
+        te.placeholder((4 * lanes,), _BYTE[kinds[2:]], name="b"),
+    )
     k = te.reduce_axis(4, "k")
     products = te.compute(
         (lanes,),
@@ -22,7 +27,7 @@ def _dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
     )
     out = te.compute((lanes,), lambda i: total[i] + products[i], name="out")
     return TensorIntrinsic(
-        f"dot4_u8s8_x{lanes}",
+        f"dot4_{kinds}_x{lanes}",
         (total, a, b),
         (out,),
         llvm=calls,
@@ -31,17 +36,17 @@ def _dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
     )
 
 
-def _broadcast_dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
+def _broadcast_dot(kinds: str, lanes: int, *calls: VectorCall) -> TensorIntrinsic:
     """out[i] = sum[i] + Σ a[k]·b[i, k] over k in [0, 4), wrapped: four bytes of a row for all columns of a product."""
     total = te.placeholder((lanes,), "int32", name="sum")
-    a, b = te.placeholder((4,), "uint8", name="a"), te.placeholder((lanes, 4), "int8", name="b")
+    a, b = te.placeholder((4,), _BYTE[kinds[:2]], name="a"), te.placeholder((lanes, 4), _BYTE[kinds[2:]], name="b")
     k = te.reduce_axis(4, "k")
     products = te.compute(
         (lanes,), lambda i: te.sum(a[k].astype("int32") * b[i, k].astype("int32"), axis=k), name="products"
     )
     out = te.compute((lanes,), lambda i: total[i] + products[i], name="out")
     text = _statements(lanes, "sateen_k")
-    return TensorIntrinsic(f"dot4_u8s8_x{lanes}_broadcast", (total, a, b), (out,), llvm=calls, c99=text, opencl=text)
+    return TensorIntrinsic(f"dot4_{kinds}_x{lanes}_broadcast", (total, a, b), (out,), llvm=calls, c99=text, opencl=text)
 
 
 def _statements(lanes: int, place: str = "4 * sateen_i + sateen_k") -> StatementText:
@@ -64,11 +69,19 @@ def _vpdpbusd(lanes: int, *features: str) -> VectorCall:
 
 
 _SUMS, _BYTES = VectorType("i32", 4), VectorType("i8", 16)
-_USDOT = VectorCall("aarch64.neon.usdot.v4i32.v16i8", (_SUMS, _BYTES, _BYTES), _SUMS, ("i8mm",))
 
-dot4_u8s8_x4 = _dot(4, _vpdpbusd(4, "avxvnni"), _vpdpbusd(4, "avx512vnni", "avx512vl"), _USDOT)
-dot4_u8s8_x8 = _dot(8, _vpdpbusd(8, "avxvnni"), _vpdpbusd(8, "avx512vnni", "avx512vl"))
-dot4_u8s8_x16 = _dot(16, _vpdpbusd(16, "avx512vnni"))
-dot4_u8s8_x4_broadcast = _broadcast_dot(4, *dot4_u8s8_x4.llvm)
-dot4_u8s8_x8_broadcast = _broadcast_dot(8, *dot4_u8s8_x8.llvm)
-dot4_u8s8_x16_broadcast = _broadcast_dot(16, *dot4_u8s8_x16.llvm)
+
+def _neon(name: str, feature: str) -> VectorCall:
+    return VectorCall(f"aarch64.neon.{name}.v4i32.v16i8", (_SUMS, _BYTES, _BYTES), _SUMS, (feature,))
+
+
+dot4_u8s8_x4 = _dot("u8s8", 4, _vpdpbusd(4, "avxvnni"), _vpdpbusd(4, "avx512vnni", "avx512vl"), _neon("usdot", "i8mm"))
+dot4_u8s8_x8 = _dot("u8s8", 8, _vpdpbusd(8, "avxvnni"), _vpdpbusd(8, "avx512vnni", "avx512vl"))
+dot4_u8s8_x16 = _dot("u8s8", 16, _vpdpbusd(16, "avx512vnni"))
+dot4_s8s8_x4 = _dot("s8s8", 4, _neon("sdot", "dotprod"))
+dot4_u8u8_x4 = _dot("u8u8", 4, _neon("udot", "dotprod"))
+dot4_u8s8_x4_broadcast = _broadcast_dot("u8s8", 4, *dot4_u8s8_x4.llvm)
+dot4_u8s8_x8_broadcast = _broadcast_dot("u8s8", 8, *dot4_u8s8_x8.llvm)
+dot4_u8s8_x16_broadcast = _broadcast_dot("u8s8", 16, *dot4_u8s8_x16.llvm)
+dot4_s8s8_x4_broadcast = _broadcast_dot("s8s8", 4, *dot4_s8s8_x4.llvm)
+dot4_u8u8_x4_broadcast = _broadcast_dot("u8u8", 4, *dot4_u8u8_x4.llvm)

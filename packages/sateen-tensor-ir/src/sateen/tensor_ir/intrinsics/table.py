@@ -15,9 +15,13 @@ INTRINSICS: Mapping[str, TensorIntrinsic] = MappingProxyType(
             dot.dot4_u8s8_x4,
             dot.dot4_u8s8_x8,
             dot.dot4_u8s8_x16,
+            dot.dot4_s8s8_x4,
+            dot.dot4_u8u8_x4,
             dot.dot4_u8s8_x4_broadcast,
             dot.dot4_u8s8_x8_broadcast,
             dot.dot4_u8s8_x16_broadcast,
+            dot.dot4_s8s8_x4_broadcast,
+            dot.dot4_u8u8_x4_broadcast,
         )
     }
 )
