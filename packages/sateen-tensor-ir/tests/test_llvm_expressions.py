@@ -210,7 +210,11 @@ def test_what_both_sides_of_choices_need_is_emitted_once(lanes):
         s[C].vectorize(s[C].split(C.op.axis[0], factor=lanes)[1])
         f = build(s, [A, P, C])
         sizes.append(len(f.assembly()))
-    a, p, c = np.linspace(-1, 1, 64, dtype="float32"), np.arange(64, dtype="int32")[::-1].copy(), np.empty(64, "float32")
+    a, p, c = (
+        np.linspace(-1, 1, 64, dtype="float32"),
+        np.arange(64, dtype="int32")[::-1].copy(),
+        np.empty(64, "float32"),
+    )
     f(a, p, c)
     expected = a.copy()
     for link in range(12):
