@@ -263,7 +263,7 @@ def test_a_proxy_without_websockets_does_not_begin(key_file, capsys, monkeypatch
     assert main(["proxy", "--bind", "127.0.0.1:0", "--websocket", "127.0.0.1:0", "--key-file", str(key_file)]) == 1
     told = capsys.readouterr()
     assert told.out == ""
-    assert "which extra proxy brings: pip install 'sateen-rpc[proxy]'" in told.err
+    assert "which is not installed: pip install 'websockets>=14.2'" in told.err
 
 
 def test_a_server_knows_all_keys_of_its_file(tmp_path, key, key_file):

@@ -195,7 +195,7 @@ def _websocket_opening(origins: Sequence[str]) -> Opening:
         unwrapped = import_module("sateen.rpc.websocket").unwrapped
     except ImportError:
         raise ArgumentError(
-            "--websocket needs the package websockets, which extra proxy brings: pip install 'sateen-rpc[proxy]'"
+            "--websocket needs the package websockets, which is not installed: pip install 'websockets>=14.2'"
         ) from None
     return partial(unwrapped, origins=origins)
 
