@@ -234,6 +234,9 @@ class _Drawing:
             self.script.call(stage, "prefetch", source, self.rng.choice(stage.leaves), self.rng.choice([1, 2, 5]))
         if self.chance(0.25):
             self.script.call(stage, "pragma", self.rng.choice(stage.leaves), "partition")
+        if self.chance(0.25):
+            limit = self.rng.choice([0, 4, 16, 64])
+            self.script.call(stage, "pragma", self.rng.choice(stage.leaves), "auto_unroll_max_step", limit)
 
     @staticmethod
     def extent(axis: IterVar) -> float:

@@ -446,7 +446,11 @@ REFUSALS = (
         _then_lower(_ahead_of_nothing),
         "no loop of the stage any more; call prefetch after",
     ),
-    Refusal("unknown pragma", _on(lambda p: p.d.pragma(p.x, "fast")), "expects one of keep, partition, .*found 'fast'"),
+    Refusal(
+        "unknown pragma",
+        _on(lambda p: p.d.pragma(p.x, "fast")),
+        "expects one of auto_unroll_max_step, keep, partition, .*found 'fast'",
+    ),
     Refusal("argument missing", _arguments(lambda p: [p.A, p.B, p.D]), "'b' is read, but is not among the arguments"),
     Refusal("argument twice", _arguments(lambda p: [p.A, p.A, p.B, p.b, p.D]), "'A' is among the arguments twice"),
     Refusal("output missing", _arguments(lambda p: [p.A, p.B, p.b]), "output 'D' is not among the arguments"),

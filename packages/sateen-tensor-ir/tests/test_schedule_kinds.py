@@ -185,7 +185,10 @@ def test_bind_refusals():
 
 def test_a_pragma_is_a_known_one():
     chain = Chain()
-    refuses("pragma in stage 'C', axis 'i': expects one of keep, partition", lambda: chain.c.pragma(chain.i, "fast"))
+    refuses(
+        "pragma in stage 'C', axis 'i': expects one of auto_unroll_max_step, keep, partition",
+        lambda: chain.c.pragma(chain.i, "fast"),
+    )
 
 
 def test_prefetch_refusals():

@@ -25,6 +25,7 @@ from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, split_host_device
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, split_tasks
 from sateen.tensor_ir.lowering.tighten_loops import tighten_loops
+from sateen.tensor_ir.lowering.unroll_requested import unroll_requested
 from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
 from sateen.tensor_ir.targets import Machine
 
@@ -38,6 +39,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     tighten_loops,
     simplify,
+    unroll_requested,
 )
 """The passes for a nest, in order; the verifier runs after each that changes it."""
 

@@ -15,7 +15,7 @@ from sateen.tensor_ir.targets import Machine
 MOST_ITERATIONS = 8
 MOST_STATEMENTS = 16
 """The most statements that a loop becomes."""
-_EXPANDED = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
+EXPANDED = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
 
 
 def unroll_loops(function: Function, machine: Machine, listener: Listener = unheard) -> Function:
@@ -45,19 +45,19 @@ class _Unroller(StatementRewriter):
             return loop
         count = int(loop.extent.value)
         stays = any(
-            isinstance(n, (While, *OTHER_EFFECTS)) or (isinstance(n, For) and n.kind not in _EXPANDED)
+            isinstance(n, (While, *OTHER_EFFECTS)) or (isinstance(n, For) and n.kind not in EXPANDED)
             for n in walk(loop.body)
         )
-        if stays or not 0 < count <= MOST_ITERATIONS or count * _statements(loop.body) > MOST_STATEMENTS:
+        if stays or not 0 < count <= MOST_ITERATIONS or count * count_statements(loop.body) > MOST_STATEMENTS:
             return loop
         self.listener(Remark(f"loop {s.var.name}", f"unrolled, {count} iterations", is_done=True))
         return replace(loop, kind=LoopKind.UNROLLED)
 
 
-def _statements(s: Stmt) -> int:
+def count_statements(s: Stmt) -> int:
     """The statements once unrolled loops are written out."""
     _, s = lets(s)
-    inner = sum(_statements(child) for child in children(s) if isinstance(child, Stmt)) or 1
+    inner = sum(count_statements(child) for child in children(s) if isinstance(child, Stmt)) or 1
     if isinstance(s, For) and s.kind is LoopKind.UNROLLED and isinstance(s.extent, ex.Const):
         return int(s.extent.value) * inner
     return inner

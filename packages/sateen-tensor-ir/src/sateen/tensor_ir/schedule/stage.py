@@ -47,7 +47,7 @@ class PrefetchRequest:
     distance: int
 
 
-PRAGMAS = ("keep", "partition")
+PRAGMAS = ("auto_unroll_max_step", "keep", "partition")
 
 
 class Stages(Protocol):
@@ -448,12 +448,20 @@ class Stage:
         """Give passes and code generators a request for a loop.
 
         `partition`: cut it where conditions inside it change. `keep`: don't vectorize or unroll it.
+        `auto_unroll_max_step`: unroll it and the serial loops inside it where they become at most `value` statements.
         """
         self._require_leaf(axis, "pragma")
         if key not in PRAGMAS:
             raise ScheduleError(f"{self._where('pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
         if self.kinds.get(axis) is LoopKind.VECTORIZED:
             raise ScheduleError(f"{self._where('pragma', axis)}: it is vectorized, and lanes can't be partitioned")
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            value = int(value)
+        if key == "auto_unroll_max_step" and (type(value) is not int or value < 0):
+            raise ScheduleError(
+                f"{self._where('pragma', axis)}: auto_unroll_max_step expects an integer of at least 0, found "
+                f"{value!r:.80}"
+            )
         self._add_pragma(axis, key, value)
 
     def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:
