@@ -38,6 +38,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.external import function_name, is_external
+from sateen.tensor_ir.ir.needed import needed_by_both
 from sateen.tensor_ir.ir.types import BOOL, INDEX, INT64, int_range
 from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
@@ -312,6 +313,8 @@ class Expressions:
 
     def _choice(self, condition: Expr, then: Expr, otherwise: Expr) -> Code:
         test = self.code(condition)
+        for e in needed_by_both(then, otherwise):
+            self.code(e)
         operands: list[tuple[list[str], Code]] = []
         for operand in (then, otherwise):
             with self.captured() as lines, self.indented():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from sateen.runtime.errors import CodegenError
@@ -22,9 +22,10 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.external import is_external
+from sateen.tensor_ir.ir.needed import needed_by_both
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX, int_range, wrap
-from sateen.tensor_ir.ir.visit import children, unknown, walk
+from sateen.tensor_ir.ir.visit import unknown, walk
 
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
 _SIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "slt", ex.LE: "sle", ex.GT: "sgt", ex.GE: "sge"}
@@ -343,7 +344,7 @@ class Expressions:
             return then() if condition.literal else otherwise()
         unsafe = any(isinstance(n, Load) and not self._is_free(n) for e in lazy for n in walk(e))
         if unsafe and len(lazy) > 1:
-            for e in _needed_by_both(*lazy):
+            for e in needed_by_both(*lazy):
                 self.value(e)
         if unsafe and not condition.lanes:
             return self._branching(condition, then, otherwise)
@@ -475,36 +476,6 @@ class Expressions:
             one = self.writer.emit(f"call {kind} @{symbol}({', '.join(p.typed for p in parts)})", kind)
             result = self.writer.emit(f"insertelement {result.typed}, {one.typed}, i64 {i}", kind, lanes)
         return result
-
-
-def _needed_by_both(one: Expr, other: Expr) -> list[Expr]:
-    """The nodes that both expressions evaluate in any case, the outermost ones. Emitted before a branch they are not
-    repeated on its two sides, which would double the code of a chain of choices at each of its links."""
-    needed = set(_needed(other, ()))
-    return [e for e in _needed(one, needed) if e in needed]
-
-
-def _needed(root: Expr, borders: Container[Expr]) -> Iterator[Expr]:
-    """The nodes that an expression evaluates in any case, except names, literals, and what is beneath loads and
-    `borders`."""
-    stack, seen = [root], set[Expr]()
-    while stack:
-        e = stack.pop()
-        if e in seen or isinstance(e, (ex.Const, Var)):
-            continue
-        seen.add(e)
-        yield e
-        match e:
-            case _ if e in borders or isinstance(e, Load):
-                pass
-            case ex.Select():
-                stack.append(e.condition)
-            case ex.And() | ex.Or():
-                stack.append(e.a)
-            case ex.Piecewise():
-                stack.append(e.index)
-            case _:
-                stack += [part for part in children(e) if isinstance(part, Expr)]
 
 
 def _unexpected(_: Expressions, e: Expr) -> LlvmValue:
