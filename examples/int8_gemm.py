@@ -17,7 +17,7 @@ k = te.reduce_axis(K, name="k")
 
 
 def term(i: te.Expr, j: te.Expr) -> te.Expr:
-    return A[i, k].astype("int32") * B[j // LANES, k // 4, j % LANES, k % 4].astype("int32")
+    return A(i, k).astype("int32") * B(j // LANES, k // 4, j % LANES, k % 4).astype("int32")
 
 
 C = te.compute((M, N), lambda i, j: te.sum(term(i, j), axis=k), name="C")
@@ -27,7 +27,8 @@ def by_dots() -> te.Schedule:
     """Tiles of 4 rows by 4 vectors of sums in registers; a step loads 4 vectors of B and repeats 4 bytes of a row."""
     s = te.create_schedule(C)
     sums = s.cache_write(C, "register")
-    rows, columns, row, column = s[C].tile(*C.op.axis, ROWS, BLOCKS * LANES)
+    i, j = C.op.axis
+    rows, columns, row, column = s[C].tile(i, j, ROWS, BLOCKS * LANES)
     block, lane = s[C].split(column, factor=LANES)
     s[C].unroll(row)
     s[C].unroll(block)

@@ -14,6 +14,7 @@ import click
 
 from sateen.frontends.command.arguments import FILE
 from sateen.frontends.command.compilation import Compilation
+from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
 from sateen.runtime import LocalSession, Session
@@ -92,7 +93,7 @@ def opened(device: DevicePlace | None) -> Iterator[Session]:
             yield stack.enter_context(LocalSession(seconds=SECONDS))
         else:
             if device.is_away:
-                click.echo(f"{device.text}: no device has this name now; waiting up to {device.wait:g} s", err=True)
+                say(f"{device.text}: no device has this name now; waiting up to {device.wait:g} s", err=True)
             with step(f"connecting to {device.text}"):
                 session = stack.enter_context(device.session())
             yield session
