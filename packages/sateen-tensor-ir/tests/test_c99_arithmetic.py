@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime import array
-from sateen.tensor_ir import build, build_functions, te
+from sateen.tensor_ir import build_functions
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
@@ -222,19 +222,3 @@ function f(A: float32[4], B: out float32[4])
     x = np.abs(floats(4))
     _, found = called(compiled_c(function, rules=rules), x, np.zeros(4, "float32"))
     np.testing.assert_allclose(found, x * 6 + np.log(x), rtol=1e-5)
-
-
-def test_what_both_sides_of_choices_need_is_written_once():
-    A, P = te.placeholder((64,), name="A"), te.placeholder((64,), "int32", name="P")
-
-    def chain(i, links):
-        x = A[i]
-        for link in range(links):
-            x = te.select(P[i] > link, x + A[P[i]], x - A[P[(i + link) % 64]])
-        return x
-
-    sizes = []
-    for links in (6, 12):
-        C = te.compute((64,), lambda i, n=links: chain(i, n), name="C")
-        sizes.append(len(build(te.create_schedule(C), [A, P, C], target="c").source))
-    assert sizes[1] < 2 * sizes[0]

@@ -190,34 +190,3 @@ def test_arm_multiplies_narrow_integers_to_wide_ones_by_a_factor_of_all_lanes(na
         ("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", aarch64),
     ):
         assert f"{instruction}\t" in build(s, [a, b, c], target=target).assembly()
-
-
-@pytest.mark.parametrize("lanes", [1, 16])
-def test_what_both_sides_of_choices_need_is_emitted_once(lanes):
-    """A chain of choices, whose operands may not be loaded on the other side, is no longer at each link by itself."""
-    A, P = te.placeholder((64,), name="A"), te.placeholder((64,), "int32", name="P")
-
-    def chain(i, links):
-        x = A[i]
-        for link in range(links):
-            x = te.select(P[i] > link, x + A[P[i]], x - A[P[(i + link) % 64]])
-        return x
-
-    sizes = []
-    for links in (6, 12):
-        C = te.compute((64,), lambda i, n=links: chain(i, n), name="C")
-        s = te.create_schedule(C)
-        s[C].vectorize(s[C].split(C.op.axis[0], factor=lanes)[1])
-        f = build(s, [A, P, C])
-        sizes.append(len(f.assembly()))
-    a, p, c = (
-        np.linspace(-1, 1, 64, dtype="float32"),
-        np.arange(64, dtype="int32")[::-1].copy(),
-        np.empty(64, "float32"),
-    )
-    f(a, p, c)
-    expected = a.copy()
-    for link in range(12):
-        expected = np.where(p > link, expected + a[p], expected - a[p[(np.arange(64) + link) % 64]])
-    np.testing.assert_allclose(c, expected, rtol=1e-5)
-    assert sizes[1] < 3 * sizes[0]

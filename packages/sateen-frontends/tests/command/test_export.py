@@ -13,6 +13,21 @@ from sateen import runtime
 from sateen.frontends.command.memory_limits import byte_count
 
 
+def run_in_node(sateen, dense, tmp_path, program):
+    """What a program of Node prints as JSON, of the network on numbers that it is given, and the expected output."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    sateen("compile", dense, "-o", "here.sateen")
+    model = runtime.load(tmp_path / "here.sateen")
+    data = np.linspace(-1, 1, int(np.prod(model.inputs[0].shape)), dtype=np.float32).reshape(model.inputs[0].shape)
+    expected = model.run({model.inputs[0].name: data})[0].numpy()
+    (tmp_path / "main.mjs").write_text(program)
+    command = ["node", "main.mjs", json.dumps(data.ravel().tolist())]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return (*json.loads(done.stdout), expected)
+
+
 def test_a_model_becomes_a_shared_library(sateen, dense, tmp_path):
     ran = sateen("export", dense, "--as", "shared", "--prefix", "small", "-o", "libsmall.so")
     assert ran.status == 0
@@ -132,18 +147,7 @@ def test_a_model_becomes_a_package_that_node_imports(sateen, dense, tmp_path):
     assert not (tmp_path / "small/sateen/device").exists()
     assert "/** The network small-net, ready to run: from " in (tmp_path / "small/index.d.ts").read_text()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".small")] == []
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
-
-    sateen("compile", dense, "-o", "here.sateen")
-    model = runtime.load(tmp_path / "here.sateen")
-    data = np.linspace(-1, 1, int(np.prod(model.inputs[0].shape)), dtype=np.float32).reshape(model.inputs[0].shape)
-    expected = model.run({model.inputs[0].name: data})[0].numpy()
-    (tmp_path / "main.mjs").write_text(PROGRAM)
-    command = ["node", "main.mjs", json.dumps(data.ravel().tolist())]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    shape, numbers = json.loads(done.stdout)
+    shape, numbers, expected = run_in_node(sateen, dense, tmp_path, PROGRAM)
     np.testing.assert_allclose(np.array(numbers).reshape(shape), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -184,18 +188,7 @@ def test_a_model_becomes_a_module_that_needs_nothing(sateen, dense, tmp_path):
     ran = sateen("export", "dense.sateen", "--as", "wasm", "-o", "small.wasm", "--json")
     assert json.loads(ran.out)["description"] == "small.json"
     assert (tmp_path / "small.wasm").read_bytes() == first
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
-
-    sateen("compile", dense, "-o", "here.sateen")
-    model = runtime.load(tmp_path / "here.sateen")
-    data = np.linspace(-1, 1, int(np.prod(model.inputs[0].shape)), dtype=np.float32).reshape(model.inputs[0].shape)
-    expected = model.run({model.inputs[0].name: data})[0].numpy()
-    (tmp_path / "main.mjs").write_text(MODULE)
-    command = ["node", "main.mjs", json.dumps(data.ravel().tolist())]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    status, shape, numbers = json.loads(done.stdout)
+    status, shape, numbers, expected = run_in_node(sateen, dense, tmp_path, MODULE)
     assert status == 0
     np.testing.assert_allclose(np.array(numbers).reshape(shape), expected, rtol=1e-5, atol=1e-6)
 

@@ -179,7 +179,9 @@ answer([
 
 
 def test_headers_are_what_msgpack_says(device_node: Callable[..., object]) -> None:
-    packed = pytest.importorskip("msgpack").packb({"a": [1, -200, 70000, 1.5, "x" * 40, None, True, {"b": []}]})
+    packed = pytest.importorskip("msgpack", reason="msgpack is not installed").packb(
+        {"a": [1, -200, 70000, 1.5, "x" * 40, None, True, {"b": []}]}
+    )
     same, read, large, is_plain, errors = device_node(MESSAGES, packed.hex())  # type: ignore[misc]
     assert (same, large, is_plain) == (True, "18446744073709551615", True)
     assert read == {"a": [1, -200, 70000, 1.5, "x" * 40, None, True, {"b": []}]}

@@ -39,25 +39,35 @@ class _Unroller(StatementRewriter):
 
     def rewrite_For(self, s: For) -> Stmt:
         loop = self.descend(s)
-        if loop.kind is not LoopKind.SERIAL or KEEP in loop.pragmas:
+        if not 0 < unrolled_statements(loop) <= MOST_STATEMENTS:
             return loop
-        if not isinstance(loop.start, ex.Const) or not isinstance(loop.extent, ex.Const):
-            return loop
+        assert isinstance(loop.extent, ex.Const)
         count = int(loop.extent.value)
-        stays = any(
-            isinstance(n, (While, *OTHER_EFFECTS)) or (isinstance(n, For) and n.kind not in EXPANDED)
-            for n in walk(loop.body)
-        )
-        if stays or not 0 < count <= MOST_ITERATIONS or count * count_statements(loop.body) > MOST_STATEMENTS:
+        if count > MOST_ITERATIONS:
             return loop
         self.listener(Remark(f"loop {s.var.name}", f"unrolled, {count} iterations", is_done=True))
         return replace(loop, kind=LoopKind.UNROLLED)
 
 
-def count_statements(s: Stmt) -> int:
+def unrolled_statements(loop: For) -> int:
+    """The statements that a serial loop becomes once it is unrolled; 0 if it stays.
+
+    It does if its extent is not constant, if it has no iterations or the pragma `keep`, and if a loop inside stays.
+    """
+    if loop.kind is not LoopKind.SERIAL or KEEP in loop.pragmas:
+        return 0
+    if not isinstance(loop.start, ex.Const) or not isinstance(loop.extent, ex.Const):
+        return 0
+    for inner in walk(loop.body):
+        if isinstance(inner, (While, *OTHER_EFFECTS)) or (isinstance(inner, For) and inner.kind not in EXPANDED):
+            return 0
+    return max(int(loop.extent.value), 0) * _count(loop.body)
+
+
+def _count(s: Stmt) -> int:
     """The statements once unrolled loops are written out."""
     _, s = lets(s)
-    inner = sum(count_statements(child) for child in children(s) if isinstance(child, Stmt)) or 1
+    inner = sum(_count(child) for child in children(s) if isinstance(child, Stmt)) or 1
     if isinstance(s, For) and s.kind is LoopKind.UNROLLED and isinstance(s.extent, ex.Const):
         return int(s.extent.value) * inner
     return inner

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.stmt import For, LoopKind, Stmt, While
-from sateen.tensor_ir.ir.visit import StatementRewriter, walk
-from sateen.tensor_ir.lowering.keep_loops import KEEP
-from sateen.tensor_ir.lowering.registers import OTHER_EFFECTS
-from sateen.tensor_ir.lowering.unroll_loops import EXPANDED, count_statements
+from sateen.tensor_ir.ir.stmt import For, LoopKind, Stmt
+from sateen.tensor_ir.ir.visit import StatementRewriter
+from sateen.tensor_ir.lowering.unroll_loops import unrolled_statements
 
 MAX_STEP = "auto_unroll_max_step"
 
@@ -42,16 +39,4 @@ class _Unroller(StatementRewriter):
         self.limit = around
         if any(key == MAX_STEP for key, _ in loop.pragmas):
             loop = replace(loop, pragmas=tuple(p for p in loop.pragmas if p[0] != MAX_STEP))
-        return replace(loop, kind=LoopKind.UNROLLED) if _fits(loop, limit) else loop
-
-
-def _fits(loop: For, limit: int) -> bool:
-    if limit == 0 or loop.kind is not LoopKind.SERIAL or KEEP in loop.pragmas:
-        return False
-    if not isinstance(loop.start, ex.Const) or not isinstance(loop.extent, ex.Const):
-        return False
-    stays = any(
-        isinstance(n, (While, *OTHER_EFFECTS)) or (isinstance(n, For) and n.kind not in EXPANDED)
-        for n in walk(loop.body)
-    )
-    return not stays and 0 < int(loop.extent.value) * count_statements(loop.body) <= limit
+        return replace(loop, kind=LoopKind.UNROLLED) if 0 < unrolled_statements(loop) <= limit else loop

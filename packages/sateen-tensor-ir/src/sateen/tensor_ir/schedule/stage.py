@@ -454,7 +454,8 @@ class Stage:
         if key not in PRAGMAS:
             raise ScheduleError(f"{self._where('pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
         if self.kinds.get(axis) is LoopKind.VECTORIZED:
-            raise ScheduleError(f"{self._where('pragma', axis)}: it is vectorized, and lanes can't be partitioned")
+            reason = "lanes can't be partitioned" if key == "partition" else f"{key} is for serial loops"
+            raise ScheduleError(f"{self._where('pragma', axis)}: it is vectorized, and {reason}")
         if isinstance(value, Integral) and not isinstance(value, bool):
             value = int(value)
         if key == "auto_unroll_max_step" and (type(value) is not int or value < 0):
