@@ -28,7 +28,7 @@ from sateen.tensor_ir import PeakMeter, build, build_functions, explain, lower
 
 ASKED = 1.15
 PERCENT_OF_PEAK = 80
-ON_PEAK = "gemm, packed, cached"
+ON_PEAK = ("gemm, packed, cached", "gemm of the tutorial")
 SAMPLES = 60
 C_COMPILER = ("gcc", "-std=c99", "-O3", "-march=native", "-shared", "-fPIC")
 Array = np.ndarray[Any, Any]
@@ -84,7 +84,7 @@ def figures(programs: Sequence[Plain], folder: Path, samples: int) -> Iterator[F
         ours, gcc = callers(program, folder)
         value, spread = ratio([(seconds(ours), seconds(gcc)) for _ in range(samples)])
         yield Figure(f"{program.name}, time over gcc's", ASKED, value, spread, "", at_most=True)
-        if program.name == ON_PEAK:
+        if program.name in ON_PEAK:
             peak, work = PeakMeter(), 2 * SIZE**3 / 1e9
             value, spread = ratio([(work / seconds(ours), peak.sample()) for _ in range(samples)])
             yield Figure(f"{program.name}, of peak", PERCENT_OF_PEAK, 100 * value, 100 * spread, "%")

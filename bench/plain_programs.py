@@ -58,7 +58,7 @@ def gemm_vectorized() -> Scheduled:
 
 
 def gemm_cached(rows: int = 8, columns: int = 48) -> Scheduled:
-    """Panels of B, and tiles of C in local memory: the last step of the tutorial."""
+    """Panels of B, and tiles of C in local memory, of a size that registers hold."""
     a, b = te.placeholder((SIZE, SIZE), name="A"), te.placeholder((SIZE, SIZE), name="B")
     panels = te.compute((SIZE // columns, SIZE, columns), lambda p, r, j: b[r, p * columns + j], name="panels")
     k = te.reduce_axis(SIZE, name="k")
@@ -76,6 +76,28 @@ def gemm_cached(rows: int = 8, columns: int = 48) -> Scheduled:
     s[tile].unroll(ki)
     s[tile].vectorize(j)
     s[panels].vectorize(panels.op.axis[2])
+    return s, [a, b, c]
+
+
+def gemm_tutorial(size: int = 32) -> Scheduled:
+    """The last step of the tutorial as it is: tiles of C in memory, of a size that no registers hold."""
+    a, b = te.placeholder((SIZE, SIZE), name="A"), te.placeholder((SIZE, SIZE), name="B")
+    panels = te.compute((SIZE // size, SIZE, size), lambda p, r, j: b[r, p * size + j], name="panels")
+    k = te.reduce_axis(SIZE, name="k")
+    c = te.compute((SIZE, SIZE), lambda i, j: te.sum(a[i, k] * panels[j // size, k, j % size], axis=k), name="C")
+    s = te.create_schedule(c)
+    tile = s.cache_write(c, "global")
+    io, jo, _, _ = s[c].tile(*c.op.axis, size, size)
+    s[tile].compute_at(s[c], jo)
+    i, j = tile.op.axis
+    ko, ki = s[tile].split(tile.op.reduce_axis[0], 4)
+    s[tile].reorder(ko, i, ki, j)
+    s[tile].unroll(ki)
+    s[tile].vectorize(j)
+    s[c].parallel(io)
+    panel, _, column = panels.op.axis
+    s[panels].vectorize(column)
+    s[panels].parallel(panel)
     return s, [a, b, c]
 
 
@@ -182,6 +204,7 @@ PROGRAMS = (
     Plain("gemm, blocked", gemm_blocked),
     Plain("gemm, blocked, vectorized", gemm_vectorized),
     Plain("gemm, packed, cached", gemm_cached),
+    Plain("gemm of the tutorial", gemm_tutorial),
     Plain("sums of rows", row_sum),
     Plain("sums of columns", column_sum),
     Plain("stencil of 5 points", stencil),
