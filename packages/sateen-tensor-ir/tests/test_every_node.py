@@ -12,7 +12,7 @@ from sateen.runtime.device import opencl
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError
 from sateen.runtime.target import Target
-from sateen.tensor_ir import build_functions
+from sateen.tensor_ir import build_functions, ir
 from sateen.tensor_ir.arith.structure import StructuralKeys
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.interpret import loop_oracle
@@ -171,6 +171,10 @@ def classes(base: type) -> set[type]:
 def test_every_class_of_nodes_has_a_case() -> None:
     assert EXPRESSIONS.keys() == classes(Expr) - BASES - ONLY_TENSOR_EXPRESSIONS
     assert STATEMENTS.keys() == classes(Stmt)
+
+
+def test_the_face_has_every_class_of_nodes_for_passes_of_users() -> None:
+    assert classes(Expr) | classes(Stmt) <= {getattr(ir, name) for name in ir.__all__}
 
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)

@@ -1,16 +1,19 @@
 """What a function goes through before an emitter writes it: the lists, observed pass by pass."""
 
+import functools
 import itertools
 
+import numpy as np
 import pytest
 
-from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir import te
+from sateen.runtime.errors import CodegenError, LoweringError, ScheduleError
+from sateen.tensor_ir import PASSES, build, te
+from sateen.tensor_ir.ir import LoopKind, StatementRewriter, Store, sequence
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
-from sateen.tensor_ir.lowering.pipelines import LLVM, OPENCL, PASSES, C, Calls, Setting
+from sateen.tensor_ir.lowering.pipelines import LLVM, OPENCL, C, Calls, Setting
 from sateen.tensor_ir.targets import Machine
 
 MACHINE = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=znver4")
@@ -80,3 +83,76 @@ def test_languages_without_words_for_the_mode_refuse_denormals_to_be_flushed(pip
     function = parse_function("function f(A: float32[4], B: out float32[4]) denormals flush\n  B[0] = A[0]")
     with pytest.raises(CodegenError, match="f: expected denormals to be kept, found denormals flush, which targets of"):
         pipeline.run(function, SETTING)
+
+
+def doubled():
+    """B = 2·A over ten elements."""
+    a = te.placeholder((10,), name="A")
+    b = te.compute((10,), lambda i: a[i] * 2.0, name="B")
+    return te.create_schedule(b), [a, b]
+
+
+class Plus(StatementRewriter):
+    """Adds a number to all that is stored."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def rewrite_Store(self, s):
+        return Store(s.buffer, s.indices, s.value + self.number, s.span)
+
+
+def plus(body, _analyzer, number=1.0):
+    return Plus(number).rewrite(body)
+
+
+def test_a_users_pass_changes_what_is_built():
+    s, arguments = doubled()
+    names = []
+    passes = [functools.partial(plus, number=3.0), *PASSES, plus]
+    f = build(s, arguments, passes=passes, observe=lambda name, before, after: names.append(name))
+    a, b = np.arange(10, dtype="float32"), np.empty(10, "float32")
+    f(a, b)
+    np.testing.assert_array_equal(b, 2 * a + 4)
+    assert names == ["plus", *(transform.__name__ for transform in PASSES), "plus", *(name for name, _ in LLVM.passes)]
+
+
+@pytest.mark.parametrize(("target", "pipeline"), [("c", C), ("opencl", OPENCL)])
+def test_build_shows_the_passes_of_every_kind_of_target(target, pipeline):
+    s, arguments = doubled()
+    if target == "opencl":
+        s[arguments[1]].bind(arguments[1].op.axis[0], te.thread_axis("threadIdx.x"))
+    names = []
+    build(s, arguments, target, observe=lambda name, before, after: names.append(name))
+    assert names[len(PASSES) :] == [name for name, _ in pipeline.passes]
+
+
+def test_what_a_users_pass_makes_is_verified():
+    class Unbound(StatementRewriter):
+        def rewrite_For(self, s):
+            assert s.kind is LoopKind.SERIAL
+            return s.body
+
+    def twice(body, _analyzer):
+        return sequence(body, body)
+
+    s, arguments = doubled()
+    for transform, message in (
+        (lambda body, analyzer: Unbound().rewrite(body), "after <lambda>"),
+        (twice, "after twice"),
+        (lambda body, analyzer: None, "lower expects pass <lambda> to return a statement, found NoneType"),
+    ):
+        with pytest.raises(LoweringError, match=message):
+            lower(s, arguments, passes=[transform])
+    with pytest.raises(ScheduleError, match=r"lower expects passes= to be a list of functions .* found 'simplify'"):
+        lower(s, arguments, passes="simplify")
+
+
+def test_an_exception_names_the_pass_that_raised_it():
+    def divide(_body, _analyzer):
+        raise ZeroDivisionError
+
+    s, arguments = doubled()
+    with pytest.raises(ZeroDivisionError) as raised:
+        lower(s, arguments, passes=[divide])
+    assert raised.value.__notes__ == ["while running divide"]

@@ -8,7 +8,7 @@ from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.compile import build, build_functions
 from sateen.tensor_ir.compiled_module import CompiledModule
 from sateen.tensor_ir.explanation import Explanation, explain
-from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering import PASSES, lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.peak import PeakMeter
 from sateen.tensor_ir.targets import Machine
@@ -17,6 +17,7 @@ from sateen.tensor_ir.version import __version__
 
 __all__ = [
     "DEFAULT_RULES",
+    "PASSES",
     "CompiledModule",
     "Explanation",
     "IntrinsicRules",

@@ -87,7 +87,9 @@ class CompiledModule:
         `module.with_devices` gives them the devices that do the work (docs/design/abi.md).
         """
         functions, target = [self.program.host], self._target_host
-        return CompiledModule(functions, target, self._rules, kind_of(target).make(functions, target, self._rules))
+        return CompiledModule(
+            functions, target, self._rules, kind_of(target).make(functions, target, self._rules, None)
+        )
 
     @property
     def _source(self) -> SourceCode:

@@ -12,7 +12,7 @@ from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
-from sateen.tensor_ir.lowering.pipelines import OPENCL, C, Setting
+from sateen.tensor_ir.lowering.pipelines import OPENCL, C, Observer, Setting
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 from sateen.tensor_ir.targets import Machine
 from sateen.tensor_ir.version import __version__
@@ -33,20 +33,21 @@ class SourceCode:
 class TargetKind:
     """A kind of target: its name in texts of targets, and the function that makes its code.
 
-    `has_libraries` if that is object code, which sateen links; `has_networks` if networks are compiled to it.
+    The observer, or None, sees the passes for the target. `has_libraries` if that is object code, which sateen links;
+    `has_networks` if networks are compiled to it.
     """
 
     name: str
     gives: str
-    make: Callable[[Sequence[Function], Target, IntrinsicRules], ObjectCode | SourceCode]
+    make: Callable[[Sequence[Function], Target, IntrinsicRules, Observer | None], ObjectCode | SourceCode]
     has_libraries: bool = False
     has_networks: bool = False
 
 
-def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
+def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> SourceCode:
     """C for the architecture of a target; the C compiler decides which of its processors run the library."""
     setting = Setting(C99.calls(rules), Machine.of(target))
-    programs = [C.run(function, setting) for function in functions]
+    programs = [C.run(function, setting, observe) for function in functions]
     return SourceCode(emit_c(programs, str(replace(target, cpu="", features=())), PRODUCER))
 
 
@@ -57,10 +58,12 @@ def c_network(kernels: Sequence[Function], entry: Function, target: str, produce
     return emit_c([C.run(entry, setting)], target, producer, called)
 
 
-def _opencl(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
+def _opencl(
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None
+) -> SourceCode:
     if len(functions) != 1:
         raise CodegenError(f"expected one function for OpenCL C, found {', '.join(f.name for f in functions)}")
-    program = OPENCL.run(functions[0], Setting(OPENCL_C.calls(rules), Machine.of(target)))
+    program = OPENCL.run(functions[0], Setting(OPENCL_C.calls(rules), Machine.of(target)), observe)
     return SourceCode(emit_opencl(program), program)
 
 

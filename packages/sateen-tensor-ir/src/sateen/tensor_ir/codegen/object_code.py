@@ -24,7 +24,7 @@ from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lowering.index_width import shorten_host_indices
-from sateen.tensor_ir.lowering.pipelines import LLVM, Calls, Setting
+from sateen.tensor_ir.lowering.pipelines import LLVM, Calls, Observer, Setting
 from sateen.tensor_ir.lowering.remarks import Listener, unheard
 from sateen.tensor_ir.targets import Machine, System, architecture_of, assumed_features, features_of
 
@@ -45,9 +45,10 @@ def generate(
     *,
     internal: bool = False,
     listener: Listener = unheard,
+    observe: Observer | None = None,
 ) -> ModuleText:
-    """LLVM text of the functions; `listener` gets the remarks of passes. Raises CodegenError for anything that the
-    target can't express."""
+    """LLVM text of the functions; `listener` gets the remarks of passes, `observe` the functions before and after each.
+    Raises CodegenError for anything that the target can't express."""
     if target.kind != "llvm":
         raise TargetError(f"expected a target of kind llvm, which LLVM makes code for, found {target.kind!r}")
     names = [f.name for f in functions]
@@ -59,7 +60,7 @@ def generate(
     calls = Calls(rules.without(lacks(*_machine(target))), kept)
     bits = 8 * architecture_of(target).abi.pointer_bytes
     setting = Setting(calls, Machine.of(target), listener)
-    programs = [shorten_host_indices(LLVM.run(function, setting), bits) for function in functions]
+    programs = [shorten_host_indices(LLVM.run(function, setting, observe), bits) for function in functions]
     return emit_module(programs, target.triple, internal=internal, features=features_of(target))
 
 
@@ -70,11 +71,16 @@ def _is_instruction(function: MathFunction, target: Target) -> bool:
 
 
 def compile_functions(
-    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
+    functions: Sequence[Function],
+    target: Target,
+    rules: IntrinsicRules = DEFAULT_RULES,
+    observe: Observer | None = None,
+    *,
+    internal: bool = False,
 ) -> ObjectCode:
     """Object code of the functions; with `internal`, of functions that only `Invoke` calls, which check no
     arguments."""
-    module = generate(functions, target, rules, internal=internal)
+    module = generate(functions, target, rules, internal=internal, observe=observe)
     symbols = () if internal else tuple(f.name for f in functions)
     return ObjectCode(parsed(module, target).object_code(), symbols, module.report)
 

@@ -10,13 +10,13 @@ from sateen.runtime.errors import LoweringError, ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
-from sateen.tensor_ir.ir.stmt import Function, Let
+from sateen.tensor_ir.ir.stmt import Function, Let, Stmt
 from sateen.tensor_ir.ir.types import INDEX, INT64
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lowering.check_legality import check_legality
 from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs, check_steps
 from sateen.tensor_ir.lowering.nests import build_nests
-from sateen.tensor_ir.lowering.pipelines import PASSES, Observer, Pass
+from sateen.tensor_ir.lowering.pipelines import PASSES, Observer, Pass, pass_name
 from sateen.tensor_ir.lowering.regions import infer_regions
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
@@ -40,14 +40,18 @@ def lower(
     `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
     other, so an output can take the place of an input; the computation must then read each element before that element
     is overwritten. Intermediate tensors among the arguments are written to the caller's memory, too; placeholders that
-    nothing reads are allowed. `observe` gets the name of each pass, the function before it and the function after it.
+    nothing reads are allowed. `passes` rewrite the loops, in order, and may be the user's own; the verifier runs after
+    each that changes them. `observe` gets the name of each pass, the function before it and the function after it.
     Raises ScheduleError if a primitive would change the result, or if an argument is missing, of another computation,
-    given twice, of another shape than its buffer, or not computed as a whole.
+    given twice, of another shape than its buffer, or not computed as a whole; LoweringError if a pass returns no
+    statement, or a malformed one.
     """
     if not isinstance(schedule, Schedule):
         raise ScheduleError(f"lower expects a schedule, found {type(schedule).__name__}{_advice(schedule)}")
     if not isinstance(name, str):
         raise ScheduleError(f"lower expects a text as the function's name, found {type(name).__name__}")
+    if not isinstance(passes, (list, tuple)) or not all(map(callable, passes)):
+        raise ScheduleError(f"lower expects passes= to be a list of functions of a statement, found {passes!r:.80}")
     parameters = _parameters(schedule, arguments, {} if buffers is None else buffers, aliased)
     analyzer = Analyzer()
     check_definitions(schedule)
@@ -72,13 +76,27 @@ def lower(
             )
     verify(function, after="build_nests")
     for transform in passes:
-        before, changed = function, transform(function.body, analyzer)
-        if changed is not before.body:
-            function = replace(before, body=changed)
-            verify(function, after=transform.__name__)
+        before, function = function, _after(transform, function, analyzer)
         if observe is not None:
-            observe(transform.__name__, before, function)
+            observe(pass_name(transform), before, function)
     return function
+
+
+def _after(transform: Pass, function: Function, analyzer: Analyzer) -> Function:
+    """The verified function after a pass; the same object if the pass changed nothing."""
+    name = pass_name(transform)
+    try:
+        body = transform(function.body, analyzer)
+    except Exception as error:
+        error.add_note(f"while running {name}")
+        raise
+    if body is function.body:
+        return function
+    if not isinstance(body, Stmt):
+        raise LoweringError(f"lower expects pass {name} to return a statement, found {type(body).__name__}")
+    changed = replace(function, body=body)
+    verify(changed, after=name)
+    return changed
 
 
 def _advice(given: object) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar
 
 from sateen.runtime.device import opencl
@@ -30,6 +31,7 @@ from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
 from sateen.tensor_ir.targets import Machine
 
 Pass = Callable[[Stmt, Analyzer], Stmt]
+"""Gets the body of a function and an analyzer, which has met the loops of the schedule; gives the body after it."""
 
 PASSES: tuple[Pass, ...] = (
     cut_expressions,
@@ -61,6 +63,13 @@ class Setting:
     listener: Listener = unheard
 
 
+def pass_name(transform: Pass) -> str:
+    """The name of the function, which arguments bound by functools.partial don't change."""
+    while isinstance(transform, partial):
+        transform = transform.func
+    return getattr(transform, "__name__", type(transform).__name__)
+
+
 FunctionPass = Callable[[Function, Setting], Function]
 Observer = Callable[[str, Function, Function], None]
 """Gets the name of a pass, the function before it and the function after it."""
@@ -90,7 +99,12 @@ C_INDEX_BITS = 32
 
 
 def _expand(function: Function, setting: Setting) -> Function:
-    return replace(function, body=expand_calls(function.body, setting.calls.rules, setting.calls.kept))
+    return _with_body(function, expand_calls(function.body, setting.calls.rules, setting.calls.kept))
+
+
+def _with_body(function: Function, body: Stmt) -> Function:
+    """The function with this body; the same object if it has it."""
+    return function if body is function.body else replace(function, body=body)
 
 
 LLVM = Pipeline(
@@ -113,7 +127,7 @@ OPENCL = Pipeline(
     (
         ("refuse_flushing", lambda function, _: refuse_flushing(function)),
         ("expand_calls", _expand),
-        ("insert_barriers", lambda function, _: replace(function, body=insert_barriers(function.body))),
+        ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
     ),
     lambda function: shorten_indices(split_host_device(function, opencl()), DEVICE_INDEX_BITS),
 )
