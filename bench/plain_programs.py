@@ -87,7 +87,8 @@ def gemm_tutorial(size: int = 32) -> Scheduled:
     c = te.compute((SIZE, SIZE), lambda i, j: te.sum(a[i, k] * panels[j // size, k, j % size], axis=k), name="C")
     s = te.create_schedule(c)
     tile = s.cache_write(c, "global")
-    io, jo, _, _ = s[c].tile(*c.op.axis, size, size)
+    i, j = c.op.axis
+    io, jo, _, _ = s[c].tile(i, j, size, size)
     s[tile].compute_at(s[c], jo)
     i, j = tile.op.axis
     ko, ki = s[tile].split(tile.op.reduce_axis[0], 4)

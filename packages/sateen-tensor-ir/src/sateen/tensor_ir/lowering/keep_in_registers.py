@@ -5,6 +5,7 @@ from __future__ import annotations
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.lowering.cut_into_strips import cut_into_strips
 from sateen.tensor_ir.lowering.hoist_loads import hoist_loads
 from sateen.tensor_ir.lowering.promote_accumulators import promote_accumulators
 from sateen.tensor_ir.lowering.promote_buffers import promote_buffers
@@ -23,5 +24,6 @@ def keep_in_registers(function: Function, machine: Machine, listener: Listener =
         function = split_vectors(function, machine)
         function = unroll_loops(function, machine, listener)
         function = promote_buffers(function, machine, listener)
+        function = cut_into_strips(function, machine, listener)
         function = hoist_loads(function, machine, listener)
     return promote_accumulators(function, machine, listener)

@@ -27,7 +27,7 @@ from sateen.tensor_ir.ir.stmt import (
 )
 from sateen.tensor_ir.ir.visit import StatementRewriter, free_vars, walk
 from sateen.tensor_ir.lowering.accesses import Access, Accesses, Arm
-from sateen.tensor_ir.lowering.register_tile import Kept, Tile
+from sateen.tensor_ir.lowering.register_tile import EXPANDED, Kept, Tile
 from sateen.tensor_ir.lowering.registers import OTHER_EFFECTS, RegisterFile, is_rounded
 from sateen.tensor_ir.lowering.remarks import Listener, Remark, unheard
 from sateen.tensor_ir.targets import Machine
@@ -51,7 +51,6 @@ def promote_accumulators(function: Function, machine: Machine, listener: Listene
 
 
 _CANDIDATES = (LoopKind.SERIAL, LoopKind.UNROLLED)
-_EXPANDED = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +166,7 @@ class _Promoter(StatementRewriter):
         steady = bound - {loop.var for loop in own}
         if not mentioned.isdisjoint(steady) or any(isinstance(n, Load) for n in mentioned):
             return None
-        if not all(loop.kind in _EXPANDED and isinstance(loop.start, ex.Const) for loop in own):
+        if not all(loop.kind in EXPANDED and isinstance(loop.start, ex.Const) for loop in own):
             return None
         lane = self.lane if self.lane is not None and self.lane.var in mentioned else None
         vectors = [t for a in accesses for t in a.chain if isinstance(t, For) and t.kind is LoopKind.VECTORIZED]

@@ -10,10 +10,13 @@ from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import For, If, LoopKind, Stmt, Store
+from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt, Store
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
-from sateen.tensor_ir.lowering.accesses import Arm
+from sateen.tensor_ir.lowering.accesses import Accesses, Arm
+from sateen.tensor_ir.lowering.registers import RegisterFile
 
+EXPANDED = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
+"""The loops whose iterations are registers or lanes."""
 SAME = MappingProxyType[Var, Expr]({})
 
 
@@ -88,6 +91,20 @@ class Tile:
             )
             for v in variables
         )
+
+
+def registers_of_stores(s: Stmt, registers: RegisterFile) -> int:
+    """The registers of all that a statement stores to memory over the expanded loops inside it, and of those that are
+    allocated in it."""
+    most: dict[Buffer, int] = {}
+    for buffer, accesses in Accesses.beneath(s).of.items():
+        for access in accesses:
+            if isinstance(access.node, Store) and buffer.scope is not Scope.REGISTER:
+                mentioned = {n for i in access.node.indices for n in walk(i)}
+                own = (step for step in access.chain if isinstance(step, For) and step.kind in EXPANDED)
+                tile = Tile(buffer, access.node.indices, tuple(loop for loop in own if loop.var in mentioned))
+                most[buffer] = max(most.get(buffer, 0), registers.count(tile.registers("stored"), tile.lanes))
+    return sum(most.values()) + sum(registers.of(n.buffer) for n in walk(s) if isinstance(n, Allocate))
 
 
 def _extent(loop: For) -> int:

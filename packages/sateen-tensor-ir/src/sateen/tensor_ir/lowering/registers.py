@@ -51,10 +51,15 @@ class RegisterFile:
         yield
         self.taken = before
 
+    def of(self, buffer: Buffer) -> int:
+        """The registers of a buffer that is in registers; 0 for others."""
+        if buffer.scope is not Scope.REGISTER:
+            return 0
+        return self.count(buffer, max(1, self.vector_bytes // buffer.dtype.bytes))
+
     def note(self, buffer: Buffer) -> None:
-        """Count a buffer that the schedule has put in registers."""
-        if buffer.scope is Scope.REGISTER:
-            self.taken += self.count(buffer, max(1, self.vector_bytes // buffer.dtype.bytes))
+        """Count a buffer that is in registers around a statement."""
+        self.taken += self.of(buffer)
 
 
 def is_rounded(dtype: DType) -> bool:

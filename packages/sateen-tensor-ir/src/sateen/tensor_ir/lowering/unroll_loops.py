@@ -8,6 +8,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Stmt, While, lets
 from sateen.tensor_ir.ir.visit import StatementRewriter, children, walk
 from sateen.tensor_ir.lowering.keep_loops import KEEP
+from sateen.tensor_ir.lowering.register_tile import EXPANDED
 from sateen.tensor_ir.lowering.registers import OTHER_EFFECTS, has_vectors
 from sateen.tensor_ir.lowering.remarks import Listener, Remark, unheard
 from sateen.tensor_ir.targets import Machine
@@ -15,7 +16,6 @@ from sateen.tensor_ir.targets import Machine
 MOST_ITERATIONS = 8
 MOST_STATEMENTS = 16
 """The most statements that a loop becomes."""
-EXPANDED = (LoopKind.UNROLLED, LoopKind.VECTORIZED)
 
 
 def unroll_loops(function: Function, machine: Machine, listener: Listener = unheard) -> Function:
