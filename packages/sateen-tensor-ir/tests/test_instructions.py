@@ -31,13 +31,15 @@ from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.targets import features_of
 
 Array = np.ndarray[Any, Any]
 DOT = INTRINSICS["dot4_u8s8_x16"]
 M, N, K = 3, 32, 8
-SERVER = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -mattr=+avx512vnni"
-ARM = "llvm -mtriple=aarch64-unknown-linux-gnu -mattr=+i8mm"
+SERVER = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -mattr=+avx512vnni,+avx512bf16"
+ARM = "llvm -mtriple=aarch64-unknown-linux-gnu -mattr=+i8mm,+bf16,+dotprod"
 CLIENT = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -mattr=+avxvnni"
+LATER_CLIENT = f"{CLIENT},+avxvnniint8"
 
 
 def product(lanes: int = 16, scope: str = "local", kind: str = "serial") -> tuple[te.Schedule, list[te.Tensor]]:
@@ -117,6 +119,8 @@ def alone(instruction: TensorIntrinsic, kind: str = "serial") -> tuple[te.Schedu
 
 def any_numbers(tensors: Sequence[te.Tensor]) -> list[Array]:
     """Arrays of all bits for tensors of integers, of numbers in [-2, 2) for those of floating point."""
+    if any(str(t.dtype) == "bfloat16" for t in tensors):
+        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
     rng = np.random.default_rng(6)
     found = []
     for t in tensors:
@@ -131,47 +135,69 @@ def any_numbers(tensors: Sequence[te.Tensor]) -> list[Array]:
 every = pytest.mark.parametrize("name", INTRINSICS)
 
 
-def check_as_defined(instruction: TensorIntrinsic, execute: Callable[[list[Array]], None]) -> None:
-    """What is executed on inputs and outputs does what the definition says."""
-    inputs = any_numbers(instruction.inputs)
-    expected = instruction.evaluate(dict(zip(instruction.inputs, inputs, strict=True)))
-    results = [np.zeros_like(e) for e in expected]
-    execute([*inputs, *results])
-    for result, e in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, e, rtol=1e-6 if e.dtype.kind == "f" else 0)
+def arguments_of(instruction: TensorIntrinsic) -> list[Array]:
+    """Inputs, and outputs of zeros."""
+    outputs = [np.zeros(instruction.shape_of(t), t.dtype.numpy) for t in instruction.outputs]
+    return [*any_numbers(instruction.inputs), *outputs]
+
+
+def check_as_defined(instruction: TensorIntrinsic, arrays: Sequence[Array]) -> None:
+    """The outputs among the arrays are what the definition says: integers exactly, sums of float32 to within 2^-21 of
+    the sum of magnitudes, as an instruction may round between its additions."""
+    inputs = dict(zip(instruction.inputs, arrays, strict=False))
+    expected = instruction.evaluate(inputs)
+    magnitudes = instruction.evaluate({t: np.abs(a) for t, a in inputs.items()})
+    for result, e, magnitude in zip(arrays[len(inputs) :], expected, magnitudes, strict=True):
+        if e.dtype.kind == "f":
+            assert (np.abs(result - e) <= 2.0**-21 * magnitude).all()
+        else:
+            np.testing.assert_array_equal(result, e)
 
 
 @every
 def test_the_interpreter_follows_its_definition(name: str) -> None:
-    s, arguments = alone(INTRINSICS[name])
-    check_as_defined(INTRINSICS[name], lambda arrays: run(lower(s, arguments), arrays))
+    arrays = arguments_of(INTRINSICS[name])
+    run(lower(*alone(INTRINSICS[name])), arrays)
+    check_as_defined(INTRINSICS[name], arrays)
 
 
 @every
 def test_its_machine_code_does_what_the_definition_says(name: str) -> None:
     if INTRINSICS[name].vector_call(Target.host().enabled_features) is None:
         pytest.skip(f"this processor has no code for {name}")
-    s, arguments = alone(INTRINSICS[name])
-    check_as_defined(INTRINSICS[name], lambda arrays: build(s, arguments)(*arrays))
+    arrays = arguments_of(INTRINSICS[name])
+    build(*alone(INTRINSICS[name]))(*arrays)
+    check_as_defined(INTRINSICS[name], arrays)
+
+
+def test_its_code_for_aarch64_does_what_the_definition_says(
+    run_on_aarch64: Callable[..., str], call_in_c: Callable[..., None]
+) -> None:
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    target = Target.parse(ARM)
+    found = [i for i in INTRINSICS.values() if i.vector_call(features_of(target))]
+    assert {"smmla", "bfmmla", "bfdot"} <= {
+        call.name.split(".")[2] for i in found for call in i.llvm if "64" in call.name
+    }
+    functions = [lower(*alone(instruction), instruction.name) for instruction in found]
+    calls = {instruction.name: arguments_of(instruction) for instruction in found}
+    call_in_c(build_functions(functions, target), calls, run_on_aarch64)
+    for instruction in found:
+        check_as_defined(instruction, calls[instruction.name])
 
 
 @every
 def test_its_c_does_what_the_definition_says(name: str, tmp_path: Path) -> None:
-    library = compiled(lower(*alone(INTRINSICS[name]), "f"), tmp_path)
-
-    def execute(arrays: list[Array]) -> None:
-        given = [array(a) for a in arrays]
-        library["f"](*given)
-        for a, result in zip(arrays, given, strict=True):
-            a[...] = result.numpy()
-
-    check_as_defined(INTRINSICS[name], execute)
+    given = [array(a) for a in arguments_of(INTRINSICS[name])]
+    compiled(lower(*alone(INTRINSICS[name]), "f"), tmp_path)["f"](*given)
+    check_as_defined(INTRINSICS[name], [a.numpy() for a in given])
 
 
 @every
 def test_its_opencl_does_what_the_definition_says(name: str, launch: Callable[..., object]) -> None:
-    function = lower(*alone(INTRINSICS[name], "threadIdx.x"), "f")
-    check_as_defined(INTRINSICS[name], lambda arrays: launch(function, *arrays))
+    arrays = arguments_of(INTRINSICS[name])
+    launch(lower(*alone(INTRINSICS[name], "threadIdx.x"), "f"), *arrays)
+    check_as_defined(INTRINSICS[name], arrays)
 
 
 # Meaning.
@@ -247,19 +273,45 @@ def test_processors_with_the_feature_have_one_instruction_for_it(lanes: int, tar
 
 
 @pytest.mark.parametrize(
-    ("name", "instruction"),
+    ("name", "target", "instruction"),
     [
-        ("dot4_s8s8_x4", "sdot"),
-        ("dot4_u8u8_x4", "udot"),
-        ("dot4_s8s8_x4_broadcast", "sdot"),
-        ("dot4_u8u8_x4_broadcast", "udot"),
-        ("dot4_u8s8_x4_broadcast", "usdot"),
+        ("dot4_s8s8_x4", ARM, "sdot"),
+        ("dot4_u8u8_x4_broadcast", ARM, "udot"),
+        ("dot4_u8s8_x4_broadcast", ARM, "usdot"),
+        ("dot2_bf16_x4", ARM, "bfdot"),
+        ("matrix_2x2x8_s8s8", ARM, "smmla"),
+        ("matrix_2x2x8_u8u8", ARM, "ummla"),
+        ("matrix_2x2x8_u8s8", ARM, "usmmla"),
+        ("matrix_2x2x4_bf16", ARM, "bfmmla"),
+        ("dot4_s8s8_x4_broadcast", LATER_CLIENT, "vpdpbssd"),
+        ("dot4_s8s8_x8", LATER_CLIENT, "vpdpbssd"),
+        ("dot4_u8u8_x4", LATER_CLIENT, "vpdpbuud"),
+        ("dot4_u8u8_x8_broadcast", LATER_CLIENT, "vpdpbuud"),
+        ("dot2_bf16_x4", SERVER, "vdpbf16ps"),
+        ("dot2_bf16_x8_broadcast", SERVER, "vdpbf16ps"),
+        ("dot2_bf16_x16", SERVER, "vdpbf16ps"),
     ],
 )
-def test_aarch64_has_one_instruction_for_each_pair_of_bytes(name: str, instruction: str) -> None:
-    s, arguments = alone(INTRINSICS[name])
-    assembly = build(s, arguments, target=f"{ARM},+dotprod", name="f").assembly()
+def test_its_code_is_one_instruction(name: str, target: str, instruction: str) -> None:
+    assembly = build(*alone(INTRINSICS[name]), target=target, name="f").assembly()
     assert len(re.findall(rf"\b{instruction}\b", assembly)) == 1
+
+
+def test_a_dot_of_bfloat16_rounds_after_each_product_and_has_no_subnormals() -> None:
+    bfloat16 = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16
+    dot = INTRINSICS["dot2_bf16_x16"]
+    if "avx512bf16" not in Target.host().enabled_features:
+        pytest.skip("this processor has no avx512bf16")
+    rng = np.random.default_rng(8)
+    total, a, b = (rng.standard_normal(n).astype(np.float32) for n in (16, 32, 32))
+    a, b = a.astype(bfloat16), b.astype(bfloat16)
+    total[:2], a[:4], b[:4] = (2.0**-130, 0), (2.0**-120, 0, 2.0**-130, 0), (2.0**-20, 0, 2.0**100, 0)
+    result = np.zeros(16, np.float32)
+    build(*alone(dot))(total, a, b, result)
+    x, y = (v.astype(np.float64).reshape(16, 2) for v in (a, b))
+    expected = ((total + x[:, 1] * y[:, 1]).astype(np.float32) + x[:, 0] * y[:, 0]).astype(np.float32)
+    expected[:2] = 0
+    np.testing.assert_array_equal(result, expected)
 
 
 def compiled(function: Function, folder: Path) -> Any:

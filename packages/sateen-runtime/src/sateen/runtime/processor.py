@@ -64,6 +64,7 @@ _X86 = {
     "bmi1": "bmi",
     "abm": "lzcnt",
     "avx_vnni": "avxvnni",
+    "avx_vnni_int8": "avxvnniint8",
     "avx512_bf16": "avx512bf16",
     "avx512_bitalg": "avx512bitalg",
     "avx512_fp16": "avx512fp16",

@@ -1,87 +1,92 @@
-"""Dot products of four bytes with four bytes, added to int32; u8s8 are unsigned ones with signed ones.
+"""Dot products within each lane: four bytes by four bytes, added to int32, and two bfloat16 by two, added to float32.
 
-`vpdpbusd` of x86-64 (Intel SDM, volume 2); `usdot`, `sdot`, `udot` of AArch64 (Arm Architecture Manual, C7.2).
+`vpdpbusd` and its kin, and `vdpbf16ps` of x86-64 (Intel SDM, volume 2); `sdot`, `udot`, `usdot` and `bfdot` of AArch64
+(Arm Architecture Reference Manual, C7.2). Names say the factors, u8s8 are unsigned bytes by signed ones, and the lanes.
+
+Sums of bytes wrap and are exact. `vdpbf16ps` computes fma(a0, b0, fma(a1, b1, sum)), to nearest, whatever the mode;
+`bfdot` rounds both products, their sum and the result to odd, or as `vdpbf16ps` does where the processor is told to
+(FEAT_EBF16). Both take subnormal numbers for zeros. So a sum differs from the exact one by less than 2^-21 of the sum
+of magnitudes.
 """
 
 from __future__ import annotations
 
 from sateen.tensor_ir import te
-from sateen.tensor_ir.intrinsics.code import StatementText, VectorCall, VectorType
+from sateen.tensor_ir.intrinsics.code import VectorCall, VectorType
+from sateen.tensor_ir.intrinsics.factors import FACTORS, sums_of_products
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
-
-_BYTE = {"u8": "uint8", "s8": "int8"}
 
 
 def _dot(kinds: str, lanes: int, *calls: VectorCall) -> TensorIntrinsic:
-    """out[i] = sum[i] + Σ a[4i + k]·b[4i + k] over k in [0, 4), wrapped: no partial sum is saturated."""
-    total = te.placeholder((lanes,), "int32", name="sum")
-    a, b = (
-        te.placeholder((4 * lanes,), _BYTE[kinds[:2]], name="a"),
-        te.placeholder((4 * lanes,), _BYTE[kinds[2:]], name="b"),
-    )
-    k = te.reduce_axis(4, "k")
+    """out[i] = sum[i] + Σ a[ni + k]·b[ni + k] over k in [0, n)."""
+    factors = FACTORS[kinds]
+    n = factors.count
+    total = te.placeholder((lanes,), factors.sum, name="sum")
+    a, b = te.placeholder((n * lanes,), factors.a, name="a"), te.placeholder((n * lanes,), factors.b, name="b")
+    k = te.reduce_axis(n, "k")
     products = te.compute(
-        (lanes,),
-        lambda i: te.sum(a[4 * i + k].astype("int32") * b[4 * i + k].astype("int32"), axis=k),
-        name="products",
+        (lanes,), lambda i: te.sum(factors.product(a[n * i + k], b[n * i + k]), axis=k), name="products"
     )
     out = te.compute((lanes,), lambda i: total[i] + products[i], name="out")
-    return TensorIntrinsic(
-        f"dot4_{kinds}_x{lanes}",
-        (total, a, b),
-        (out,),
-        llvm=calls,
-        c99=_statements(lanes),
-        opencl=_statements(lanes),
-    )
+    place = f"{n} * sateen_i + sateen_k"
+    text = sums_of_products(factors, lanes, n, place, place)
+    return TensorIntrinsic(f"dot{n}_{kinds}_x{lanes}", (total, a, b), (out,), llvm=calls, c99=text, opencl=text)
 
 
 def _broadcast_dot(kinds: str, lanes: int, *calls: VectorCall) -> TensorIntrinsic:
-    """out[i] = sum[i] + Σ a[k]·b[i, k] over k in [0, 4), wrapped: four bytes of a row for all columns of a product."""
-    total = te.placeholder((lanes,), "int32", name="sum")
-    a, b = te.placeholder((4,), _BYTE[kinds[:2]], name="a"), te.placeholder((lanes, 4), _BYTE[kinds[2:]], name="b")
-    k = te.reduce_axis(4, "k")
-    products = te.compute(
-        (lanes,), lambda i: te.sum(a[k].astype("int32") * b[i, k].astype("int32"), axis=k), name="products"
-    )
+    """out[i] = sum[i] + Σ a[k]·b[i, k] over k in [0, n): a few terms of a row for all columns of a product."""
+    factors = FACTORS[kinds]
+    n = factors.count
+    total = te.placeholder((lanes,), factors.sum, name="sum")
+    a, b = te.placeholder((n,), factors.a, name="a"), te.placeholder((lanes, n), factors.b, name="b")
+    k = te.reduce_axis(n, "k")
+    products = te.compute((lanes,), lambda i: te.sum(factors.product(a[k], b[i, k]), axis=k), name="products")
     out = te.compute((lanes,), lambda i: total[i] + products[i], name="out")
-    text = _statements(lanes, "sateen_k")
-    return TensorIntrinsic(f"dot4_{kinds}_x{lanes}_broadcast", (total, a, b), (out,), llvm=calls, c99=text, opencl=text)
+    text = sums_of_products(factors, lanes, n, "sateen_k", f"{n} * sateen_i + sateen_k")
+    name = f"dot{n}_{kinds}_x{lanes}_broadcast"
+    return TensorIntrinsic(name, (total, a, b), (out,), llvm=calls, c99=text, opencl=text)
 
 
-def _statements(lanes: int, place: str = "4 * sateen_i + sateen_k") -> StatementText:
-    """Lane i adds a[place]·b[4i + k]."""
-    return StatementText(f"""
-$int32 sateen_result[{lanes}];
-for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) {{
-  $int32 sateen_dot = 0;
-  for ($int32 sateen_k = 0; sateen_k < 4; ++sateen_k) {{
-    sateen_dot += ($int32)$a[{place}] * $b[4 * sateen_i + sateen_k];
-  }}
-  sateen_result[sateen_i] = ($int32)(($uint32)$sum[sateen_i] + ($uint32)sateen_dot);
-}}
-for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) $out[sateen_i] = sateen_result[sateen_i];""")
+def _bytes(name: str, lanes: int, *features: str) -> VectorCall:
+    """An instruction of x86-64 on bytes, whose vectors LLVM has as int32."""
+    vector = VectorType("i32", lanes)
+    return VectorCall(f"x86.{name}.{32 * lanes}", (vector,) * 3, vector, features)
 
 
 def _vpdpbusd(lanes: int, *features: str) -> VectorCall:
-    vector = VectorType("i32", lanes)
-    return VectorCall(f"x86.avx512.vpdpbusd.{32 * lanes}", (vector,) * 3, vector, features)
+    return _bytes("avx512.vpdpbusd", lanes, *features)
+
+
+def _vdpbf16ps(lanes: int, *features: str) -> VectorCall:
+    sums, factors = VectorType("float", lanes), VectorType("bfloat", 2 * lanes)
+    return VectorCall(f"x86.avx512bf16.dpbf16ps.{32 * lanes}", (sums, factors, factors), sums, features)
 
 
 _SUMS, _BYTES = VectorType("i32", 4), VectorType("i8", 16)
+_FLOATS, _SHORT_FLOATS = VectorType("float", 4), VectorType("bfloat", 8)
 
 
 def _neon(name: str, feature: str) -> VectorCall:
     return VectorCall(f"aarch64.neon.{name}.v4i32.v16i8", (_SUMS, _BYTES, _BYTES), _SUMS, (feature,))
 
 
-dot4_u8s8_x4 = _dot("u8s8", 4, _vpdpbusd(4, "avxvnni"), _vpdpbusd(4, "avx512vnni", "avx512vl"), _neon("usdot", "i8mm"))
-dot4_u8s8_x8 = _dot("u8s8", 8, _vpdpbusd(8, "avxvnni"), _vpdpbusd(8, "avx512vnni", "avx512vl"))
-dot4_u8s8_x16 = _dot("u8s8", 16, _vpdpbusd(16, "avx512vnni"))
-dot4_s8s8_x4 = _dot("s8s8", 4, _neon("sdot", "dotprod"))
-dot4_u8u8_x4 = _dot("u8u8", 4, _neon("udot", "dotprod"))
-dot4_u8s8_x4_broadcast = _broadcast_dot("u8s8", 4, *dot4_u8s8_x4.llvm)
-dot4_u8s8_x8_broadcast = _broadcast_dot("u8s8", 8, *dot4_u8s8_x8.llvm)
-dot4_u8s8_x16_broadcast = _broadcast_dot("u8s8", 16, *dot4_u8s8_x16.llvm)
-dot4_s8s8_x4_broadcast = _broadcast_dot("s8s8", 4, *dot4_s8s8_x4.llvm)
-dot4_u8u8_x4_broadcast = _broadcast_dot("u8u8", 4, *dot4_u8u8_x4.llvm)
+_BFDOT = VectorCall("aarch64.neon.bfdot.v4f32.v8bf16", (_FLOATS, _SHORT_FLOATS, _SHORT_FLOATS), _FLOATS, ("bf16",))
+
+_CALLS = {
+    ("u8s8", 4): (_vpdpbusd(4, "avxvnni"), _vpdpbusd(4, "avx512vnni", "avx512vl"), _neon("usdot", "i8mm")),
+    ("u8s8", 8): (_vpdpbusd(8, "avxvnni"), _vpdpbusd(8, "avx512vnni", "avx512vl")),
+    ("u8s8", 16): (_vpdpbusd(16, "avx512vnni"),),
+    ("s8s8", 4): (_neon("sdot", "dotprod"), _bytes("avx2.vpdpbssd", 4, "avxvnniint8")),
+    ("s8s8", 8): (_bytes("avx2.vpdpbssd", 8, "avxvnniint8"),),
+    ("u8u8", 4): (_neon("udot", "dotprod"), _bytes("avx2.vpdpbuud", 4, "avxvnniint8")),
+    ("u8u8", 8): (_bytes("avx2.vpdpbuud", 8, "avxvnniint8"),),
+    ("bf16", 4): (_vdpbf16ps(4, "avx512bf16", "avx512vl"), _BFDOT),
+    ("bf16", 8): (_vdpbf16ps(8, "avx512bf16", "avx512vl"),),
+    ("bf16", 16): (_vdpbf16ps(16, "avx512bf16"),),
+}
+
+DOTS = (
+    *(_dot(kinds, lanes, *calls) for (kinds, lanes), calls in _CALLS.items()),
+    *(_broadcast_dot(kinds, lanes, *calls) for (kinds, lanes), calls in _CALLS.items()),
+)
+"""Both forms: with as many elements of the one factor as of the other, and with those of one lane for all lanes."""
