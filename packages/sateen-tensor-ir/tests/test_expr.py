@@ -168,9 +168,50 @@ def test_types_that_do_not_fit():
     refused("'//' is the floor division of integers, found float32", lambda: f // f)
     refused("'//' by the constant 0", lambda: x // 0)
     refused("'%' by the constant 0", lambda: x % 0)
-    refused("'and' expects a condition (bool), found index; compare it with something first", lambda: p & x)
-    refused("'not' expects a condition (bool), found index", lambda: ~x)
+    refused("te.all expects a condition (bool), found index; compare it with something first", lambda: te.all(p, x))
+    refused("operands of '+' have types index and bool: True, which Python has decided already", lambda: x + True)
+    refused("operands of 'select' have types float32 and bool: False", lambda: te.select(p, f, x is y))
     refused("select expects a condition (bool), found index", lambda: te.select(x, x, y))
+
+
+def test_operators_of_bits_are_logical_on_conditions():
+    assert [str(e) for e in (d32 & 1, 1 | d32, d32 ^ -1, ~d32, d32 << 2, 1 << d32, d32 >> d32)] == [
+        "bitwise_and(d, int32(1))", "bitwise_or(int32(1), d)", "bitwise_xor(d, int32(-1))", "int32(-1) - d",
+        "shift_left(d, int32(2))", "shift_left(int32(1), d)", "shift_right(d, d)",
+    ]  # fmt: skip
+    assert [str(e) for e in (p & (x < y), p | (x < y), p ^ (x < y), ~p)] == [
+        "p and x < y", "p or x < y", "p != (x < y)", "not p"
+    ]  # fmt: skip
+    assert str(~Var("u", ex.DType.of("uint8"))) == "uint8(255) - u"
+    assert str(np.int32(6) & d32) == "bitwise_and(int32(6), d)"
+    literals = [const(6, "int8") & 3, const(6, "int8") | 1, const(6, "int8") ^ 5, const(-6, "int8") >> 1]
+    assert [literal(e) for e in (*literals, const(100, "int8") << 1, ~const(6, "int8"))] == [
+        (2, "int8"), (7, "int8"), (3, "int8"), (-3, "int8"), (-56, "int8"), (-7, "int8")
+    ]  # fmt: skip
+    refused("'&' expects two conditions or two integers, found bool and index", lambda: p & x)
+    refused("'|' expects two conditions or two integers, found index and bool", lambda: 1 | p)
+    refused("'^' expects integers, found float32", lambda: f ^ f)
+    refused("'~' expects an integer or a condition, found float32", lambda: ~f)
+    refused("'<<' of int32 expects an amount in [0, 32), found 32", lambda: d32 << 32)
+    refused("'>>' expects integers, found bool", lambda: p >> p)
+    refused("operands of '&' have types index and int32", lambda: x & d32)
+
+
+def test_an_index_stays_one_where_bits_are_arithmetic():
+    assert [str(e) for e in (x << 3, x >> 3, x & 7)] == ["x * 8", "x // 8", "x % 8"]
+    assert [str(e) for e in (x & 6, x | 1, ~x)] == [
+        "bitwise_and(int64(x), int64(6))", "bitwise_or(int64(x), int64(1))", "-1 - x"
+    ]  # fmt: skip
+
+
+def test_powers_are_products_where_the_exponent_is_a_number():
+    assert [str(e) for e in (f**2, d32**1, x**3, f**0.5, 2**f, f**f)] == [
+        "f * f", "d", "x * (x * x)", "pow(f, 0.5f)", "pow(2.0f, f)", "pow(f, f)"
+    ]  # fmt: skip
+    assert [literal(e) for e in (x**0, const(3, "int8") ** 5)] == [(1, "index"), (-13, "int8")]
+    refused("'**' of int32 expects a number of at least 0 as exponent, found d; 1 << x is a power", lambda: 2**d32)
+    refused("'**' of index expects a number of at least 0 as exponent, found -1", lambda: x**-1)
+    refused("'**' needs numbers, found bool", lambda: p**2)
 
 
 def test_an_expression_has_no_truth_value():

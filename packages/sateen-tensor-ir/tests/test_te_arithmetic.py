@@ -39,6 +39,13 @@ def refused(message, use):
         (abs(K), "absolute", abs(k)),
         (K.astype("float32"), "cast", k.astype("float32")),
         (te.const(2, "float32") * A, "multiply", 2 * a),
+        (A**2, "power", a**2),
+        (K & 3, "bitwise_and", k & 3),
+        (1 | K, "bitwise_or", 1 | k),
+        (K ^ K, "bitwise_xor", k ^ k),
+        (~K, "bitwise_not", ~k),
+        (K << 2, "left_shift", k << 2),
+        (K >> 1, "right_shift", k >> 1),
         ((A + B) * (A - B) / 4, "divide", (a + b) * (a - b) / 4),
     ],
 )
@@ -83,6 +90,7 @@ def test_operands_that_do_not_fit():
     refused("operands of '+' have types float32 and int32; convert one with .astype(...)", lambda: A + K)
     refused("'/' is the division of floating-point numbers, found int32; use //", lambda: K / 2)
     refused("expected an integer for a literal of type int32, found 2.5", lambda: K * 2.5)
+    refused("'multiply' of tensor 'A' expects a tensor or a number, found a bool, which Python", lambda: A * (A == B))
     refused("expected an expression or a number, found ndarray", lambda: A + a)
     refused("expected an expression or a number, found NoneType", lambda: A + None)
     refused("found tensor 'A'; use its elements", lambda: te.compute((n,), lambda i: B[0] + te.const(1.0) * B[i] + A))

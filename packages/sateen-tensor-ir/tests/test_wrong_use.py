@@ -183,7 +183,7 @@ EXPRESSIONS = {
     ),
     "operands of cast": (
         lambda: te.cast(A[0, 0], "int32"),
-        "expected an element type such as 'float32', found an expression: A[0, 0]",
+        "expected an element type such as 'float32', found Read: A[0, 0]",
     ),
     "no body": (
         lambda: te.extern((3,), [A], 3),

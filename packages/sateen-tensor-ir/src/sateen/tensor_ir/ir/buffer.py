@@ -15,8 +15,8 @@ from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError, ScheduleError
 from sateen.tensor_ir.ir.choices import subscript
-from sateen.tensor_ir.ir.expr import Const, Expr, Var, as_expr, const, element_type, minimum
-from sateen.tensor_ir.ir.types import UINT64
+from sateen.tensor_ir.ir.expr import Const, Expr, Var, as_expr, const, minimum
+from sateen.tensor_ir.ir.types import UINT64, element_type
 
 
 class Scope(Enum):

@@ -1,4 +1,4 @@
-"""Expressions for tensor elements, before and after lowering, and the operators of Python that build them.
+"""Expressions for tensor elements, before and after lowering, and the constructors that operators call.
 
 Nodes are immutable; `==` builds a comparison, dictionaries and sets go by identity. The grammar (`*` marks nodes of
 tensor expressions only, see `tensor_expr`, `+` nodes of loop IR only, see `buffer`):
@@ -14,75 +14,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir.operators import NUMPY_OPERATORS, Operators
 from sateen.tensor_ir.ir.span import Span
-from sateen.tensor_ir.ir.types import BOOL, FLOAT32, INDEX, INT64, IndexType, int_range, wrap
+from sateen.tensor_ir.ir.types import BOOL, FLOAT32, INDEX, INT64, element_type, int_range, value_type, wrap
 
 Scalar = int | float | bool
 
 _LEAST, _MOST = int_range(INDEX)
 
 
-class Expr:
+class Expr(Operators["Expr"]):
     """Base of all expressions. `dtype` is the type of the value; operators build new nodes and fold constants."""
 
     __slots__ = ()
     dtype: DType
 
-    def __add__(self, other: Expr | Scalar) -> Expr:
-        return NotImplemented if _takes_operators(other) else add(self, other)
+    def apply(self, name: str, *operands: Any) -> Expr:
+        """The node of an operator by name. NotImplemented if the operand on the right is a tensor, which does it."""
+        from sateen.tensor_ir.ir.operator_table import (
+            OPERATORS,  # what operators build are nodes, so it imports this one
+        )
 
-    def __radd__(self, other: Scalar) -> Expr:
-        return add(other, self)
-
-    def __sub__(self, other: Expr | Scalar) -> Expr:
-        return NotImplemented if _takes_operators(other) else subtract(self, other)
-
-    def __rsub__(self, other: Scalar) -> Expr:
-        return subtract(other, self)
-
-    def __mul__(self, other: Expr | Scalar) -> Expr:
-        return NotImplemented if _takes_operators(other) else multiply(self, other)
-
-    def __rmul__(self, other: Scalar) -> Expr:
-        return multiply(other, self)
-
-    def __truediv__(self, other: Expr | Scalar) -> Expr:
-        return NotImplemented if _takes_operators(other) else divide(self, other)
-
-    def __rtruediv__(self, other: Scalar) -> Expr:
-        return divide(other, self)
-
-    def __floordiv__(self, other: Expr | Scalar) -> Expr:
-        return NotImplemented if _takes_operators(other) else floordiv(self, other)
-
-    def __rfloordiv__(self, other: Scalar) -> Expr:
-        return floordiv(other, self)
-
-    def __mod__(self, other: Expr | Scalar) -> Expr:
-        return NotImplemented if _takes_operators(other) else floormod(self, other)
-
-    def __rmod__(self, other: Scalar) -> Expr:
-        return floormod(other, self)
-
-    def __pow__(self, other: object) -> NoReturn:
-        raise ExpressionError("'**' is no operator of expressions; use te.power(x, y), or x * x for a square")
-
-    __rpow__ = __pow__
-
-    def __neg__(self) -> Expr:
-        if isinstance(self, Const) and self.dtype.is_float:
-            return Const(-self.value, self.dtype)
-        return Mul(self, const(-1, self.dtype)) if self.dtype.is_float else subtract(0, self)
-
-    def __abs__(self) -> Expr:
-        return absolute(self)
+        return NotImplemented if _takes_operators(operands[-1]) else OPERATORS[name](*operands)
 
     def __round__(self, digits: int | None = None) -> NoReturn:
         raise ExpressionError("round() rounds values, and an expression has none while it is being built; use te.round")
@@ -116,15 +75,6 @@ class Expr:
         """`!=` by name."""
         return compare(NE, self, other)
 
-    def __and__(self, other: Expr) -> Expr:
-        return logical_and(self, other)
-
-    def __or__(self, other: Expr) -> Expr:
-        return logical_or(self, other)
-
-    def __invert__(self) -> Expr:
-        return logical_not(self)
-
     def __bool__(self) -> bool:
         raise ExpressionError(
             f"an expression ({type(self).__name__}, {self.dtype}) has no truth value while it is being built; "
@@ -140,13 +90,13 @@ class Expr:
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Expr:
         """A number of NumPy as the left operand of an operator. Raises ExpressionError for other functions of NumPy."""
-        operator = _NUMPY_OPERATORS.get(function.__name__) if method == "__call__" and not options else None
-        if operator is None:
+        name = NUMPY_OPERATORS.get(function.__name__) if method == "__call__" and not options else None
+        if name is None:
             raise ExpressionError(
                 f"numpy.{function.__name__} computes values, and an expression has none while it is being built; "
                 "use te's functions of expressions, such as te.exp for numpy.exp"
             )
-        return operator(*operands)
+        return self.apply(name, *operands)
 
     def astype(self, dtype: DType | str) -> Expr:
         """This value converted to `dtype` (docs/semantics.md, conversions)."""
@@ -373,28 +323,6 @@ class Piecewise(Expr):
 Operand = Expr | Scalar
 
 
-def element_type(dtype: DType | str) -> DType:
-    """The type of an element of memory. Raises ArgumentError for an invalid type, ExpressionError for a type that
-    memory can't have: an index, or several lanes."""
-    if isinstance(dtype, Expr):
-        raise ExpressionError(f"expected an element type such as 'float32', found an expression: {dtype}")
-    if _is_index(dtype):
-        raise ExpressionError("expected an element type such as 'int64', found index, which memory does not hold")
-    kind = DType.of(dtype)
-    if kind.lanes != 1:
-        raise ExpressionError(f"expected an element type of one lane, found {kind}; vectorize a loop for vectors")
-    return kind
-
-
-def value_type(dtype: DType | str) -> DType:
-    """The type of a single value: that of an element, or `index`. Raises the errors of `element_type`."""
-    return INDEX if _is_index(dtype) else element_type(dtype)
-
-
-def _is_index(dtype: object) -> bool:
-    return isinstance(dtype, IndexType) or (isinstance(dtype, str) and dtype == "index")
-
-
 def const(value: Any, dtype: DType | str | None = None) -> Const:
     """A literal. The default type is index for an int, float32 for a float, bool for a bool, and its own for a number
     of NumPy.
@@ -445,9 +373,9 @@ def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     beside data becomes int64. Raises ExpressionError for different types."""
     if not isinstance(a, Expr):
         b = as_expr(b)
-        a = as_expr(a, b.dtype)
+        a = _literal(a, b.dtype, symbol)
     elif not isinstance(b, Expr):
-        b = as_expr(b, a.dtype)
+        b = _literal(b, a.dtype, symbol)
     if a.dtype is b.dtype or a.dtype == b.dtype:
         return a, b
     if {a.dtype, b.dtype} == {INDEX, INT64}:
@@ -459,6 +387,16 @@ def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     return a, b
 
 
+def _literal(value: Any, dtype: DType, symbol: str) -> Expr:
+    """A number beside an operand of `dtype`. A bool of Python is no number: most often Python decided it by mistake."""
+    if isinstance(value, (bool, np.bool_)) and not dtype.is_bool:
+        raise ExpressionError(
+            f"operands of '{symbol}' have types {dtype} and bool: {bool(value)}, which Python has decided already; "
+            "compare elements, and convert the condition with .astype(...)"
+        )
+    return as_expr(value, dtype)
+
+
 def _as_one_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     """An index and an int64: the index becomes data, but an int64 literal becomes an index (docs/semantics.md, 2.3)."""
     index, data = (a, b) if a.dtype == INDEX else (b, a)
@@ -466,7 +404,8 @@ def _as_one_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     return cast(kind, a), cast(kind, b)
 
 
-def _numeric(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
+def numbers(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
+    """The two operands of arithmetic in one type. Raises ExpressionError for different types, and conditions."""
     a, b = of_one_type(a, b, symbol)
     if a.dtype.is_bool:
         raise ExpressionError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
@@ -484,7 +423,7 @@ def is_const(e: Expr, value: Scalar) -> bool:
 
 
 def add(a: Operand, b: Operand) -> Expr:
-    a, b = _numeric(a, b, "+")
+    a, b = numbers(a, b, "+")
     if a.dtype.is_int:
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(wrap(int(a.value + b.value), a.dtype), a.dtype)
@@ -496,7 +435,7 @@ def add(a: Operand, b: Operand) -> Expr:
 
 
 def subtract(a: Operand, b: Operand) -> Expr:
-    a, b = _numeric(a, b, "-")
+    a, b = numbers(a, b, "-")
     if a.dtype.is_int:
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(wrap(int(a.value - b.value), a.dtype), a.dtype)
@@ -506,7 +445,7 @@ def subtract(a: Operand, b: Operand) -> Expr:
 
 
 def multiply(a: Operand, b: Operand) -> Expr:
-    a, b = _numeric(a, b, "*")
+    a, b = numbers(a, b, "*")
     if a.dtype.is_int:
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(wrap(int(a.value * b.value), a.dtype), a.dtype)
@@ -518,7 +457,7 @@ def multiply(a: Operand, b: Operand) -> Expr:
 
 
 def divide(a: Operand, b: Operand) -> Expr:
-    a, b = _numeric(a, b, "/")
+    a, b = numbers(a, b, "/")
     if not a.dtype.is_float:
         raise ExpressionError(f"'/' is the division of floating-point numbers, found {a.dtype}; use // for integers")
     return Div(a, b)
@@ -553,7 +492,7 @@ def _integers(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
 
 def minimum(a: Operand, b: Operand) -> Expr:
     """The smaller operand; NaN if either is NaN."""
-    a, b = _numeric(a, b, "min")
+    a, b = numbers(a, b, "min")
     if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
         return a if a.value <= b.value else b
     return Min(a, b)
@@ -561,7 +500,7 @@ def minimum(a: Operand, b: Operand) -> Expr:
 
 def maximum(a: Operand, b: Operand) -> Expr:
     """The larger operand; NaN if either is NaN."""
-    a, b = _numeric(a, b, "max")
+    a, b = numbers(a, b, "max")
     if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
         return a if a.value >= b.value else b
     return Max(a, b)
@@ -591,22 +530,6 @@ def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
         return const(bool(COMPARISONS[kind](a.value, b.value)))
     return kind(a, b)
 
-
-_NUMPY_OPERATORS: dict[str, Callable[[Any, Any], Expr]] = {
-    "add": add,
-    "subtract": subtract,
-    "multiply": multiply,
-    "divide": divide,
-    "floor_divide": floordiv,
-    "remainder": floormod,
-    "less": partial(compare, LT),
-    "less_equal": partial(compare, LE),
-    "greater": partial(compare, GT),
-    "greater_equal": partial(compare, GE),
-    "equal": partial(compare, EQ),
-    "not_equal": partial(compare, NE),
-}
-"""NumPy's names of the operators of expressions."""
 
 TRUE = Const(True, BOOL)
 FALSE = Const(False, BOOL)

@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from sateen.runtime.dtype import DType, TypeCode
+from sateen.runtime.errors import ExpressionError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,6 +31,30 @@ INT64 = DType.of("int64")
 UINT64 = DType.of("uint64")
 FLOAT32 = DType.of("float32")
 BOOL = DType.of("bool")
+
+
+def element_type(dtype: DType | str) -> DType:
+    """The type of an element of memory. Raises ArgumentError for an invalid type, ExpressionError for a type that
+    memory can't have (an index, several lanes) and for what is no type."""
+    if not isinstance(dtype, (DType, str, np.dtype, type)):
+        raise ExpressionError(
+            f"expected an element type such as 'float32', found {type(dtype).__name__}: {dtype!s:.80}"
+        )
+    if _is_index(dtype):
+        raise ExpressionError("expected an element type such as 'int64', found index, which memory does not hold")
+    kind = DType.of(dtype)
+    if kind.lanes != 1:
+        raise ExpressionError(f"expected an element type of one lane, found {kind}; vectorize a loop for vectors")
+    return kind
+
+
+def value_type(dtype: DType | str) -> DType:
+    """The type of a single value: that of an element, or `index`. Raises the errors of `element_type`."""
+    return INDEX if _is_index(dtype) else element_type(dtype)
+
+
+def _is_index(dtype: object) -> bool:
+    return isinstance(dtype, IndexType) or (isinstance(dtype, str) and dtype == "index")
 
 
 @cache

@@ -10,13 +10,13 @@ from typing import Any
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Address, Buffer, shape_of
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.external import PACKED
 from sateen.tensor_ir.ir.stmt import Allocate, Evaluate, Prefetch, Stmt
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.types import element_type
 from sateen.tensor_ir.ir.visit import SharingRewriter, free_vars, walk
 from sateen.tensor_ir.te.operations import ExternOp
 from sateen.tensor_ir.te.tensor import Tensor
@@ -116,10 +116,10 @@ def _dtypes(
             raise ExpressionError(f"extern {name!r} expects dtype=, as its inputs do not agree on one: {found}")
         return [*kinds] * count
     if isinstance(dtype, (DType, str)):
-        return [ex.element_type(dtype)] * count
+        return [element_type(dtype)] * count
     if len(dtype) != count:
         raise ExpressionError(f"extern {name!r} has {count} shapes, but {len(dtype)} dtypes")
-    return [ex.element_type(d) for d in dtype]
+    return [element_type(d) for d in dtype]
 
 
 def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:

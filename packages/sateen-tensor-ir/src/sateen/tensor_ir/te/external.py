@@ -13,6 +13,7 @@ from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.external import EXTERN, PACKED
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt
+from sateen.tensor_ir.ir.types import element_type
 from sateen.tensor_ir.te.ir_builder import BufferPointer
 from sateen.tensor_ir.te.tensor import Tensor
 
@@ -42,7 +43,7 @@ def call_extern(dtype: DType | str, name: str, *arguments: Any) -> Expr:
     identifier of C, and for types that C has not.
     """
     _check_name("call_extern", name, _C_NAME, "an identifier of C")
-    return Call(EXTERN + name, _operands("call_extern", name, arguments), _c_type(name, ex.element_type(dtype)))
+    return Call(EXTERN + name, _operands("call_extern", name, arguments), _c_type(name, element_type(dtype)))
 
 
 def call_pure_extern(dtype: DType | str, name: str, *arguments: Any) -> Expr:
@@ -56,7 +57,7 @@ def call_llvm_intrin(dtype: DType | str, name: str, *arguments: Any) -> Expr:
     LLVM checks name and types when the function is built. Raises ExpressionError for another name.
     """
     _check_name("call_llvm_intrin", name, _LLVM_NAME, "a name such as llvm.ctlz.i32")
-    return Call(name, _operands("call_llvm_intrin", name, arguments), _c_type(name, ex.element_type(dtype)))
+    return Call(name, _operands("call_llvm_intrin", name, arguments), _c_type(name, element_type(dtype)))
 
 
 def _check_name(function: str, name: object, form: re.Pattern[str], expected: str) -> None:

@@ -40,7 +40,7 @@ from sateen.tensor_ir.ir.stmt import (
     intrinsic,
     sequence,
 )
-from sateen.tensor_ir.ir.types import INDEX, INT64
+from sateen.tensor_ir.ir.types import INDEX, INT64, element_type
 from sateen.tensor_ir.ir.visit import substitute, walk
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class IRBuilder:
         extents = shape if isinstance(shape, (tuple, list)) else (shape,)
         sizes = tuple(_index(extent, f"the shape of {name!r}") for extent in extents)
         where = Scope.of(scope, f"allocate of {name!r}")
-        buffer, span = Buffer(name, sizes, ex.element_type(dtype), where), caller_span()
+        buffer, span = Buffer(name, sizes, element_type(dtype), where), caller_span()
         self._blocks[-1].append(lambda body: Allocate(buffer, body, span))
         return BufferPointer(self, buffer)
 

@@ -24,7 +24,7 @@ from sateen.tensor_ir.ir.printer import Names, format_expr, format_stmt
 from sateen.tensor_ir.ir.stmt import Function, Store
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
 from sateen.tensor_ir.ir.tokens import ParseError
-from sateen.tensor_ir.ir.types import INDEX, INT64, int_range
+from sateen.tensor_ir.ir.types import INDEX, INT64, element_type, int_range, value_type
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import SharingRewriter, free_vars, walk
 from sateen.tensor_ir.te.extern_body import extern
@@ -262,7 +262,7 @@ class _Reader:
         return placeholder(self.shape(fields, "shape"), _field(fields, "dtype", str), name).op
 
     def constant(self, name: str, fields: Fields) -> Operation:
-        kind = ex.element_type(_field(fields, "dtype", str))
+        kind = element_type(_field(fields, "dtype", str))
         shape = _field(fields, "shape", list)
         if len(shape) > _MOST_DIMENSIONS or not all(type(n) is int and 0 <= n < 1 << 40 for n in shape):
             raise ExpressionError(f"expected a shape of integers, found {shape!r:.80}")
@@ -462,4 +462,4 @@ def _named(fields: Fields, key: str) -> list[tuple[str, str]]:
 
 
 def _variables(fields: Fields, key: str) -> list[Var]:
-    return [Var(name, ex.value_type(kind)) for name, kind in _named(fields, key)]
+    return [Var(name, value_type(kind)) for name, kind in _named(fields, key)]

@@ -17,7 +17,7 @@ from sateen.tensor_ir.ir.buffer import Buffer, shape_of
 from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
-from sateen.tensor_ir.ir.types import INDEX, INT64
+from sateen.tensor_ir.ir.types import INDEX, INT64, element_type, value_type
 from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor, check_body
 
 
@@ -96,13 +96,13 @@ def var(name: str = "n", dtype: str | DType = "index") -> ex.Var:
     is no text."""
     if not isinstance(name, str):
         raise ExpressionError(f"var expects a name, found {type(name).__name__}: {name!r:.80}")
-    kind = ex.value_type(dtype)
+    kind = value_type(dtype)
     return ex.Var(name, INDEX if kind == INT64 else kind)
 
 
 def placeholder(shape: Any, dtype: str | DType = "float32", name: str = "placeholder") -> Tensor:
     """An argument of `shape` (ints or symbolic extents). Raises ExpressionError for an invalid shape or name."""
-    return PlaceholderOp(name, [shape_of(shape)], [ex.element_type(dtype)]).outputs[0]
+    return PlaceholderOp(name, [shape_of(shape)], [element_type(dtype)]).outputs[0]
 
 
 def constant(data: Any, name: str = "constant") -> Tensor:

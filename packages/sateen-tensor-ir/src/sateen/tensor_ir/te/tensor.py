@@ -17,6 +17,8 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.operator_table import OPERATORS
+from sateen.tensor_ir.ir.operators import Operators
 from sateen.tensor_ir.ir.span import Span, caller_span
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
@@ -27,11 +29,11 @@ from sateen.tensor_ir.te.broadcasting import common_shape, own_indices
 Array = np.ndarray[Any, Any]
 
 
-class Tensor:
+class Tensor(Operators[Any]):
     """Output `index` of an operation. Indexing gives an expression that reads one element.
 
-    Arithmetic (`+ - * / // %`, `-A`, `abs(A)`, `astype`) with tensors and single values computes a tensor, element by
-    element of the common shape. `==` tells whether two are the same tensor.
+    Arithmetic (the operators of expressions, `abs`, `astype`) with tensors and single values computes a tensor, element
+    by element of the common shape. `==` tells whether two are the same tensor.
     """
 
     __slots__ = ("dtype", "index", "op", "shape")
@@ -92,47 +94,8 @@ class Tensor:
             found = "found ..." if any(i is Ellipsis for i in indices) else "found a slice"
             raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
 
-    def __add__(self, other: Any) -> Any:
-        return _elementwise("add", ex.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _elementwise("add", ex.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _elementwise("subtract", ex.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _elementwise("subtract", ex.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _elementwise("multiply", ex.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _elementwise("multiply", ex.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _elementwise("divide", ex.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _elementwise("divide", ex.divide, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _elementwise("floordiv", ex.floordiv, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _elementwise("floordiv", ex.floordiv, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _elementwise("floormod", ex.floormod, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _elementwise("floormod", ex.floormod, other, self)
-
-    def __neg__(self) -> Any:
-        return _elementwise("negative", Expr.__neg__, self)
-
-    def __abs__(self) -> Any:
-        return _elementwise("absolute", ex.absolute, self)
+    def apply(self, name: str, *operands: Any) -> Any:
+        return _elementwise(name, OPERATORS[name], *operands)
 
     def astype(self, dtype: DType | str) -> Any:
         """Each element converted to `dtype`, as `Expr.astype` does."""
@@ -141,7 +104,7 @@ class Tensor:
     def _no_operator(self, *_: object) -> NoReturn:
         raise ExpressionError(f"this operator takes elements, found tensor {self.name!r}; {self._advice()}")
 
-    __pow__ = __rpow__ = __round__ = __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+    __round__ = __lt__ = __le__ = __gt__ = __ge__ = _no_operator
 
     def _advice(self) -> str:
         indices = ", ".join("ijklmnpq"[: self.ndim])
@@ -151,7 +114,7 @@ class Tensor:
         return f"Tensor({self.name}: {self.type})"
 
 
-class TensorSlice:
+class TensorSlice(Operators[NoReturn]):
     """A tensor with its first indices: `A[i]` of `A[i][j]`. The last index makes it an expression."""
 
     __slots__ = ("indices", "tensor")
@@ -175,9 +138,10 @@ class TensorSlice:
         self.tensor(*self.indices)
         raise AssertionError("a slice lacks indices")
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = as_expr
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = as_expr
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = astype = as_expr
+    def apply(self, name: str, *operands: Any) -> NoReturn:
+        self.as_expr(name, *operands)
+
+    __round__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = astype = as_expr
     __hash__ = object.__hash__
 
 
@@ -318,6 +282,11 @@ def _elementwise(name: str, function: Callable[..., Expr], *operands: Any) -> An
     others are refused, as are shapes that don't broadcast (ExpressionError).
     """
     tensors = [x for x in operands if isinstance(x, Tensor)]
+    if any(isinstance(x, (bool, np.bool_)) for x in operands):
+        raise ExpressionError(
+            f"'{name}' of tensor {tensors[0].name!r} expects a tensor or a number, found a bool, which Python has "
+            "decided already: == and != of tensors ask whether they are one; compare elements"
+        )
     values = [x if isinstance(x, Tensor) else as_expr(x, tensors[0].dtype) for x in operands]
     axes = [v for x in values if isinstance(x, Expr) for v in walk(x) if isinstance(v, IterVar)]
     if axes:
