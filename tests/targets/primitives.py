@@ -147,6 +147,20 @@ def bind() -> Scheduled:
     return product.scheduled()
 
 
+def bind_virtual() -> Scheduled:
+    """Tiles of a product whose parts, far from each other, are computed in turns."""
+    product = Product.make()
+    s, R, D = product.s, product.R, product.D
+    vi, i = s[D].split(D.op.axis[0], nparts=2)
+    vj, j = s[D].split(D.op.axis[1], nparts=3)
+    s[D].reorder(vi, vj, i, j)
+    for axis in (vi, vj):
+        s[D].bind(axis, te.thread_axis("vthread"))
+    s[R].compute_at(s[D], j)
+    s[R].set_scope("local")
+    return product.scheduled()
+
+
 def pragma() -> Scheduled:
     """A product with padding that conditions leave out: the first and the last rows get loops of their own."""
     X = te.placeholder((17, 9), name="X")
@@ -245,6 +259,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "unroll": unroll,
     "parallel": parallel,
     "bind": bind,
+    "bind, vthread": bind_virtual,
     "pragma partition": pragma,
     "prefetch": prefetch,
     "compute_at": compute_at,

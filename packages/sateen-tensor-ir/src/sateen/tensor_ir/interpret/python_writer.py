@@ -232,7 +232,7 @@ class _Writer:
             self.own_iteration(s, start, extent)
         elif s.kind is LoopKind.THREAD and self.is_simt(s):
             self.kernel(s)
-        elif s.kind in (LoopKind.PARALLEL, LoopKind.THREAD):
+        elif s.kind in (LoopKind.PARALLEL, LoopKind.THREAD, LoopKind.VTHREAD):
             self.concurrent_loop(s, domain)
         else:
             self.plain_loop(s, domain)

@@ -4,7 +4,8 @@
       | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Intrinsic(instruction, region...)
       | Prefetch(buffer, e...) | Timestamp(buffer, i) | Barrier(scope) | Seq(s...)
 
-Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code generators expand.
+Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code generators expand. Only loops over virtual
+threads (`VTHREAD`) are rewritten, by the pass `interleave_threads`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class LoopKind(Enum):
     UNROLLED = "unrolled"
     VECTORIZED = "vectorized"
     THREAD = "thread"
+    VTHREAD = "vthread"
 
 
 BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
@@ -37,6 +39,8 @@ BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 THREADS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 """The hardware axes over the threads of a block."""
 THREAD_TAGS = (*BLOCKS, *THREADS)
+VTHREADS = 64
+"""The most virtual threads of a loop: each statement inside is written out for all of them."""
 
 
 class Stmt:

@@ -9,7 +9,7 @@ from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import AxisKind, IterVar
 from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
-from sateen.tensor_ir.ir.stmt import LoopKind
+from sateen.tensor_ir.ir.stmt import VTHREADS, LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.relations import Split, Tail
@@ -19,8 +19,9 @@ from sateen.tensor_ir.te.tensor import reads
 
 def check_legality(plans: Plans, analyzer: Analyzer) -> None:
     """Raise ScheduleError, which names stage and loop, if the planned loops would change the result."""
-    for stage in plans:
+    for stage, plan in plans.items():
         _check_vectorized_hosts(stage)
+        _check_virtual_threads(plan, analyzer)
         _check_shifted_tails(stage)
         _check_prefetches(plans, stage)
         _check_blocks(plans, stage, analyzer)
@@ -33,6 +34,19 @@ def _check_vectorized_hosts(stage: Stage) -> None:
                 f"compute_at: stage {stage.name!r} is computed inside the vectorized loop {leaf.name!r} of "
                 f"{host.name!r}, whose lanes would share its storage; compute it at a loop outside of that"
             )
+
+
+def _check_virtual_threads(plan: StagePlan, analyzer: Analyzer) -> None:
+    """Each statement is written out for all virtual threads, so their number is known and small."""
+    for leaf, kind in plan.stage.kinds.items():
+        if kind is LoopKind.VTHREAD:
+            extent = plan.loops[leaf]
+            count = analyzer.constant(extent)
+            if count is None or count > VTHREADS:
+                raise ScheduleError(
+                    f"bind in stage {plan.stage.name!r}, axis {leaf.name!r}: virtual threads expect a constant extent "
+                    f"of at most {VTHREADS}, found {extent}; split it with nparts= first"
+                )
 
 
 def _check_shifted_tails(stage: Stage) -> None:
@@ -51,7 +65,7 @@ def _check_shifted_tails(stage: Stage) -> None:
                     f"{where} is inside the reduce loop {inside!r}, so that overlapping elements would get their terms "
                     "twice; reorder, or use a guarded or partitioned tail"
                 )
-            if stage.kinds.get(leaf) in (LoopKind.PARALLEL, LoopKind.THREAD, LoopKind.VECTORIZED):
+            if stage.kinds.get(leaf) in (LoopKind.PARALLEL, LoopKind.THREAD, LoopKind.VTHREAD, LoopKind.VECTORIZED):
                 those = "lanes" if stage.kinds[leaf] is LoopKind.VECTORIZED else "threads"
                 raise ScheduleError(
                     f"{where} is shared among {those}, so that two of them would add terms to the overlapping "

@@ -63,7 +63,7 @@ class _Builder:
                     raise ScheduleError(f"lower: {tensor.name!r} is read, but is not among the arguments")
         self.buffers |= {tensor: self.buffers[scan] for tensor, scan in self.places.items()}
         self.loads = _ReadsToLoads(self)
-        self.threads = {a for s in schedule.stages for a, tag in s.threads.items() if tag in THREADS}
+        self.threads = {a for s in schedule.stages for a, kind in s.kinds.items() if _is_in_block(s, a, kind)}
 
     def _buffer(self, stage: Stage, tensor: Tensor) -> Buffer:
         if stage.op.data is not None:
@@ -102,6 +102,11 @@ class _Builder:
 
     def nest(self, plan: StagePlan) -> Stmt:
         return plan.stage.op.nest(_Nest(self, plan))
+
+
+def _is_in_block(stage: Stage, axis: IterVar, kind: LoopKind) -> bool:
+    """Whether the iterations of a loop are threads of one block, hardware's or virtual ones."""
+    return kind is LoopKind.VTHREAD or stage.threads.get(axis) in THREADS
 
 
 def _padded_strides(shape: tuple[Expr, ...], alignments: Mapping[int, tuple[int, int]]) -> tuple[Expr, ...]:

@@ -18,6 +18,7 @@ from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
 from sateen.tensor_ir.lowering.index_width import shorten_fixed_indices, shorten_indices
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
+from sateen.tensor_ir.lowering.interleave_threads import interleave_threads
 from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
@@ -34,6 +35,7 @@ Pass = Callable[[Stmt, Analyzer], Stmt]
 """Gets the body of a function and an analyzer, which has met the loops of the schedule; gives the body after it."""
 
 PASSES: tuple[Pass, ...] = (
+    interleave_threads,
     cut_expressions,
     simplify,
     tighten_loops,

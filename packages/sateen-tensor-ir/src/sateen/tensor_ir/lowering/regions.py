@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
-from sateen.tensor_ir.ir.stmt import THREADS
+from sateen.tensor_ir.ir.stmt import THREADS, LoopKind
 from sateen.tensor_ir.ir.visit import substitute, walk
 from sateen.tensor_ir.lowering.index_bounds import IndexBounds
 from sateen.tensor_ir.lowering.inline_stages import Inliner
@@ -169,6 +169,8 @@ def _check_step(keeper: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
 
 def _shared_by_threads(stage: Stage, host: Stage, leaf: IterVar) -> bool:
     """Whether all threads of the loop share the stage's storage, so that it must hold what each of them needs."""
+    if host.kinds.get(leaf) is LoopKind.VTHREAD:
+        return stage.scope is Scope.SHARED
     tag = host.threads.get(leaf)
     if tag is None:
         return False

@@ -18,23 +18,29 @@ from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.span import caller_span
-from sateen.tensor_ir.ir.stmt import THREAD_TAGS, THREADS, LoopKind
+from sateen.tensor_ir.ir.stmt import THREAD_TAGS, THREADS, VTHREADS, LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
+VTHREAD = LoopKind.VTHREAD.value
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadAxis:
-    """A hardware axis, such as `threadIdx.x`."""
+    """A hardware axis, such as `threadIdx.x`, or `vthread`."""
 
     tag: str
 
 
 def thread_axis(tag: str) -> ThreadAxis:
-    """The hardware axis `blockIdx.{x,y,z}` or `threadIdx.{x,y,z}`. Raises ScheduleError for another name."""
-    if tag not in THREAD_TAGS:
-        raise ScheduleError(f"thread_axis expects one of {', '.join(THREAD_TAGS)}, found {tag!r}")
+    """The hardware axis `blockIdx.{x,y,z}` or `threadIdx.{x,y,z}`, or virtual threads, `vthread`.
+
+    Raises ScheduleError for another name.
+    """
+    known = (*THREAD_TAGS, VTHREAD)
+    if tag not in known:
+        raise ScheduleError(f"thread_axis expects one of {', '.join(known)}, found {tag!r}")
     return ThreadAxis(tag)
 
 
@@ -417,7 +423,11 @@ class Stage:
     def bind(self, axis: IterVar, thread: ThreadAxis) -> None:
         """Run each iteration on its own hardware block or thread.
 
-        A reduce axis that is bound to threads is combined across them.
+        A reduce axis that is bound to threads is combined across them. Virtual threads (`vthread`) are iterations that
+        one thread runs in turns, statement by statement:
+
+        for v in 2: for i in 4: C[v*4 + i] = ...       bind(v, thread_axis("vthread"))
+        for i in 4: { C[i] = ...; C[4 + i] = ... }
         """
         self._require_leaf(axis, "bind")
         self._require_untimed(axis, "bind")
@@ -425,6 +435,9 @@ class Stage:
             raise ScheduleError(
                 f"{self._where('bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
             )
+        if thread.tag == VTHREAD:
+            self._bind_virtual(axis)
+            return
         if axis.kind is AxisKind.REDUCE and thread.tag not in THREADS:
             raise ScheduleError(
                 f"{self._where('bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}"
@@ -435,6 +448,15 @@ class Stage:
             )
         self._run_as(axis, LoopKind.THREAD, "bind")
         self.threads[axis] = thread.tag
+
+    def _bind_virtual(self, axis: IterVar) -> None:
+        self._require_data(axis, "bind", "its virtual threads would race for the result; rfactor it first")
+        if not isinstance(axis.extent, Const) or axis.extent.value > VTHREADS:
+            raise ScheduleError(
+                f"{self._where('bind', axis)}: virtual threads expect a constant extent of at most {VTHREADS}, found "
+                f"{axis.extent}; split it with nparts= first"
+            )
+        self._run_as(axis, LoopKind.VTHREAD, "bind")
 
     def _run_as(self, axis: IterVar, kind: LoopKind, primitive: str) -> None:
         """Say how a loop runs, once."""

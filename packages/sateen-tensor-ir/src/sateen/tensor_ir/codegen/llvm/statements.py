@@ -423,6 +423,7 @@ _LOOPS: dict[LoopKind, Callable[[Any, For], None]] = {
     LoopKind.VECTORIZED: Statements._vectorized,
     LoopKind.PARALLEL: Statements._parallel,
     LoopKind.THREAD: Statements._thread,
+    LoopKind.VTHREAD: Statements._serial,
 }
 
 _RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
