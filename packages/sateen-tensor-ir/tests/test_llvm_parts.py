@@ -1,5 +1,7 @@
 """The parts of the LLVM emitter, each alone: writer, addresses, registers, memory, conversions, frame, tasks."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -276,11 +278,11 @@ def test_the_public_function_refuses_an_extent_that_its_indices_do_not_hold():
     program = split_tasks(parse_function("function f[n](A: float32[n, 3], B: out float32[n])\n  B[0] = A[0, 0]"))
     whole = public_function(program, architecture_named(TRIPLE))
     short = public_function(shorten_host_indices(program, 32), architecture_named(TRIPLE))
-    assert "i64 %v26)" in whole
+    assert re.search(r"@f\.kernel\(.*, i64 %v\d+\)", whole)
     assert ", 178956970" not in whole
-    refused = short.splitlines().index("  %v29 = icmp sle i64 %v26, 178956970")
+    (refused,) = (k for k, line in enumerate(short.splitlines()) if re.search(r"icmp sle i64 %v\d+, 178956970$", line))
     assert int(short.splitlines()[refused + 3].split()[-1]) == Status.SHAPE.at(0, 0)
-    assert "trunc i64 %v26 to i32" in short
+    assert re.search(r"trunc i64 %v\d+ to i32", short)
 
 
 def test_an_extent_that_no_argument_gives_is_refused():

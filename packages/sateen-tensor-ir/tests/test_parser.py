@@ -190,6 +190,7 @@ def refused(text, message):
         ("function f()", "line 1, column 13: expected a statement indented by 2, found the end of the line"),
         ("function f(A: float33[4])", "line 1, column 15: expected an element type, found 'float33'"),
         ("function f(A: int8[4] of)", "line 1, column 23: expected ',', found 'of'"),
+        ("function f[n = A](B: int8[n])", "line 1, column 16: expected a parameter, found 'A'"),
         ("function f(max: int8[4])", "line 1, column 12: expected a name, found 'max'"),
         (
             "function f[n](A: int8[4])\n  for i in [1, n):\n    pass",

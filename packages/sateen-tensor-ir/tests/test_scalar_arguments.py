@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sateen.runtime.errors import ArgumentError, ScheduleError
-from sateen.tensor_ir import build, lower, te
+from sateen.runtime.errors import ArgumentError, CodegenError, ScheduleError
+from sateen.tensor_ir import build, load_json, lower, save_json, te
 from sateen.tensor_ir.interpret import evaluate, run
+from sateen.tensor_ir.ir.digests import digest
+from sateen.tensor_ir.ir.equal import why_different
 
 Array = np.ndarray[Any, Any]
 X = np.arange(5, dtype="float32")
@@ -94,3 +96,60 @@ def test_kernels_of_a_device_load_numbers_themselves(launch: Callable[..., objec
     found = np.zeros(4, "float32")
     launch(lower(s, arguments), np.array(2.5, "float32"), X, np.array(2), found)
     assert found.tolist() == [5.0, 7.5, 10.0, 0.0]
+
+
+def doubled() -> tuple[te.Schedule, list[Any]]:
+    """y[i] = x[i] + x[i + n] for i below n + 1, where no extent is n alone."""
+    n = te.var("n")
+    x = te.placeholder((2 * n + 1,), name="x")
+    y = te.compute((n + 1,), lambda i: x[i] + x[i + n], name="y")
+    return te.create_schedule(y), [n, x, y]
+
+
+def test_extents_may_consist_of_an_argument(compiled_c: Callable[..., Any]) -> None:
+    s, arguments = doubled()
+    function = lower(s, arguments)
+    assert str(function).splitlines()[0] == (
+        "function run[n_1 = n](n: int64[] align 8 on cpu(0), x: float32[2 * n_1 + 1] align 4, y: out float32[n_1 + 1] "
+        "align 4)"
+    )
+    read = load_json(save_json(function))
+    assert why_different(function, read) is None
+    assert digest(function) == digest(read)
+    narrow = build(s, arguments, "llvm -mtriple=armv7-linux-gnueabihf -mcpu=cortex-a7")
+    assert "run" in narrow.assembly()
+    expected = [2.0, 4.0, 6.0]
+
+    def interpreted(n: int, x: Array, y: Array) -> None:
+        run(function, [np.array(n), x, y])
+
+    for execute in (interpreted, build(s, arguments), compiled_c(function).functions["run"]):
+        found = np.zeros(3, "float32")
+        execute(2, X, found)
+        assert found.tolist() == expected
+        for n, x, message in (
+            (
+                1,
+                X,
+                "expected the extent that other arguments give in dimension 0 of shape (x.shape0,), found shape (5,)",
+            ),
+            (2, X[:4], "expected the extent that other arguments give in dimension 0"),
+            (-1, X, "argument 0 (n): expected a number in [0, 2^31), found -1"),
+            (1 << 62, X, "argument 0 (n): expected a number in [0, 2^31), found 4611686018427387904"),
+        ):
+            with pytest.raises(ArgumentError, match="^argument" if execute is interpreted else re.escape(message)):
+                execute(n, x, found)
+
+
+def test_a_host_reads_the_extents_of_its_kernels(launch: Callable[..., object]) -> None:
+    s, arguments = doubled()
+    s[arguments[2]].bind(arguments[2].op.axis[0], te.thread_axis("blockIdx.x"))
+    found = np.zeros(3, "float32")
+    launch(lower(s, arguments), np.array(2), X, found)
+    assert found.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_an_extent_that_no_argument_gives_is_refused() -> None:
+    s, (_, x, y) = doubled()
+    with pytest.raises(CodegenError, match="no argument's shape gives the extent 'n'; list it among the arguments"):
+        build(s, [x, y])

@@ -138,6 +138,11 @@ def test_parameters():
     refused("output 'A' is no parameter", EMPTY, [])
     with pytest.raises(LoweringError, match="aliased buffer 'A' is no parameter"):
         verify(Function("f", (), frozenset(), EMPTY, frozenset({A})))
+    number = Buffer("n", (), INT64)
+    for parameters, outputs in (((A,), ()), ((A, Buffer("n", (), FLOAT32)), ()), ((A, number), (number,))):
+        held = ((i, number if number in parameters else parameters[-1]),)
+        with pytest.raises(LoweringError, match="symbol 'i' expects an int64 of the host as its number, an input"):
+            verify(Function("f", parameters, frozenset({A, *outputs}), EMPTY, numbers=held))
 
 
 def test_indices():

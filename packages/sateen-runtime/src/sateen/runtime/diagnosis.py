@@ -100,6 +100,8 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
         case Status.RANK:
             dimensions = counted(len(parameter.shape), "dimension")
             return f"expected {dimensions}, shape {shape}, found shape {_shape(found.shape)}"
+        case Status.SHAPE if not parameter.shape:
+            return f"expected a number in [0, 2^31), found {found.numpy()[()]}"
         case Status.SHAPE:
             extent = _extent(signature, arguments, failure)
             place = f"dimension {failure.dimension} of shape {shape}"
@@ -130,6 +132,8 @@ def _extent(signature: Signature, arguments: Sequence[NDArray], failure: Failure
     extent = signature.parameters[failure.argument].shape[failure.dimension]
     if isinstance(extent, int):
         return str(extent)
+    if extent == f"{signature.parameters[failure.argument].name}.shape{failure.dimension}":
+        return "the extent that other arguments give"
     for parameter, argument in list(zip(signature.parameters, arguments, strict=False))[: failure.argument + 1]:
         for symbol, value in zip(parameter.shape, argument.shape, strict=False):
             if symbol == extent:

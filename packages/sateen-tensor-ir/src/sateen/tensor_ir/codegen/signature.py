@@ -14,16 +14,21 @@ from sateen.tensor_ir.ir.visit import walk
 
 
 def symbols_of(function: Function) -> tuple[Var, ...]:
-    """The symbolic extents and strides of the parameters, in the order in which they are mentioned.
+    """The symbolic extents and strides of the parameters, in the order in which they are mentioned, then the function's
+    other numbers.
 
-    Raises CodegenError if no argument has a symbol alone as an extent or a stride, so that a call can't determine it.
+    Raises CodegenError if no argument is a symbol or has it alone as an extent or a stride, so that a call can't
+    determine it.
     """
-    given = {e for b in function.parameters for e in (*b.shape, *(b.strides or ()))}
+    numbers = [symbol for symbol, _ in function.numbers]
+    given = {*numbers, *(e for b in function.parameters for e in (*b.shape, *(b.strides or ())))}
     sizes = (e for b in function.parameters for e in (*b.shape, *(b.strides or ())))
-    symbols = tuple(dict.fromkeys(v for e in sizes for v in walk(e) if isinstance(v, Var)))
+    symbols = tuple(dict.fromkeys((*(v for e in sizes for v in walk(e) if isinstance(v, Var)), *numbers)))
     for symbol in symbols:
         if symbol not in given:
-            raise CodegenError(f"{function.name}: no argument's shape gives the extent {symbol.name!r}")
+            raise CodegenError(
+                f"{function.name}: no argument's shape gives the extent {symbol.name!r}; list it among the arguments"
+            )
     return symbols
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir.ir.expr import Const, Expr, Var, const
+from sateen.tensor_ir.ir.stmt import MOST_NUMBER, Function
 from sateen.tensor_ir.ir.visit import substitute
 
 Argument = tuple[str, tuple[Expr, ...], DType, np.ndarray[Any, Any]]
@@ -37,6 +38,17 @@ def bind_symbols(arguments: Iterable[Argument], known: Mapping[Var, float] | Non
         if expected != array.shape:
             raise ArgumentError(f"argument {name!r} expects shape {list(expected)}, found {list(array.shape)}")
     return symbols
+
+
+def numbers_of(function: Function, arrays: Sequence[np.ndarray[Any, Any]]) -> dict[Var, float]:
+    """The symbols that arguments of a function hold. Raises ArgumentError for a number out of range."""
+    found: dict[Var, float] = {}
+    for symbol, buffer in function.numbers:
+        array = arrays[function.parameters.index(buffer)]
+        if array.size != 1 or not 0 <= array <= MOST_NUMBER:
+            raise ArgumentError(f"argument {buffer.name!r} expects a number in [0, 2^31), found {array}")
+        found[symbol] = int(array)
+    return found
 
 
 def evaluate_shape(shape: Iterable[Expr], symbols: Mapping[Var, float]) -> tuple[int, ...]:

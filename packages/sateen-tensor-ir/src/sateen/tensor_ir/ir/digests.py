@@ -36,6 +36,7 @@ def digest(function: Function) -> str:
     """
     writer = _Writer()
     head = [writer.buffer(b) + str(b in function.outputs) + str(b in function.aliased) for b in function.parameters]
+    head += [writer.node(symbol) + writer.buffer(number) for symbol, number in function.numbers]
     parts = (head, function.denormals, writer.node(function.body))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 

@@ -114,6 +114,8 @@ class _Comparison:
         self.compare(a.name, b.name, f"{place}.name")
         if len(a.parameters) != len(b.parameters):
             self.differ(f"{place}.parameters", f"{len(a.parameters)} of them", f"{len(b.parameters)} of them")
+        for (v, _), (w, _) in zip(a.numbers, b.numbers, strict=False):
+            self.bind(v, w, f"{place}.numbers")
         for i, (x, y) in enumerate(zip(a.parameters, b.parameters, strict=True)):
             at = f"{place}.parameters[{i}]"
             for e, g in zip((*x.shape, *(x.strides or ())), (*y.shape, *(y.strides or ())), strict=False):
@@ -121,6 +123,7 @@ class _Comparison:
                     self.bind(e, g, f"{at}.shape")
             self.bind_buffers(x, y, at)
             self.compare((x in a.outputs, x in a.aliased), (y in b.outputs, y in b.aliased), f"{at} (output, aliased)")
+        self.compare_many(a.numbers, b.numbers, f"{place}.numbers")
         self.compare(a.denormals, b.denormals, f"{place}.denormals")
         self.compare(a.body, b.body, f"{place}.body")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir import expr as ex
@@ -33,7 +33,7 @@ from sateen.tensor_ir.ir.stmt import (
     intrinsic,
     sequence,
 )
-from sateen.tensor_ir.ir.tokens import Cursor
+from sateen.tensor_ir.ir.tokens import Cursor, Token
 from sateen.tensor_ir.ir.types import INDEX
 
 
@@ -93,10 +93,14 @@ class _Parser:
         token = self.cursor.next()
         if token.kind != "name":
             self.cursor.fail("a name", token)
+        held: dict[str, Token] = {}
+        symbols: dict[str, Var] = {}
         if self.cursor.accept("["):
             while not self.cursor.accept("]"):
                 symbol = self.cursor.new_name()
-                self.names[symbol] = Var(symbol)
+                self.names[symbol] = symbols[symbol] = Var(symbol)
+                if self.cursor.accept("="):
+                    held[symbol] = self.cursor.next()
                 if self.cursor.token.text != "]":
                     self.cursor.expect(",")
         self.cursor.expect("(")
@@ -113,6 +117,7 @@ class _Parser:
             outputs |= {buffer} if role in ("inout", "out") else set()
             aliased |= {buffer} if role in ("inout", "aliased") else set()
             self.names[buffer_name] = buffer
+        numbers = tuple((symbols[name], self.parameter(buffer, parameters)) for name, buffer in held.items())
         denormals = "keep"
         if self.cursor.accept("denormals"):
             self.cursor.expect("flush")
@@ -122,7 +127,14 @@ class _Parser:
             self.constant()
         body = self.block(2)
         self.cursor.end_of_text()
-        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), denormals)
+        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), denormals, numbers)
+
+    def parameter(self, token: Token, parameters: Sequence[Buffer]) -> Buffer:
+        """The parameter of a name."""
+        found = self.names.get(token.text)
+        if not isinstance(found, Buffer) or found not in parameters:
+            self.cursor.fail("a parameter", token)
+        return found
 
     def constant(self) -> None:
         name = self.cursor.new_name()

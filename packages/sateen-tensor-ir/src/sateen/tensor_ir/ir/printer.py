@@ -115,8 +115,9 @@ def format_function(f: Function) -> str:
         f"{printer.names.of(b)}: {_role(b in f.outputs, b in f.aliased)}{printer.buffer_type(b)}" for b in f.parameters
     )
     extents = (e for b in f.parameters for e in (*b.shape, *(b.strides or ())))
-    sizes = {printer.names.of(v) for e in extents for v in walk(e) if isinstance(v, Var)}
-    symbols = f"[{', '.join(sorted(sizes))}]" if sizes else ""
+    sizes = {printer.names.of(v): "" for e in extents for v in walk(e) if isinstance(v, Var)}
+    sizes |= {printer.names.of(v): f" = {printer.names.of(b)}" for v, b in f.numbers}
+    symbols = f"[{', '.join(name + sizes[name] for name in sorted(sizes))}]" if sizes else ""
     used = (b for n in walk(f.body) for b in ((n.buffer,) if isinstance(n, Prefetch) else read_by(n)))
     constants = [printer.constant(b) for b in dict.fromkeys(used) if b.data is not None]
     mode = "" if f.denormals == "keep" else f" denormals {f.denormals}"

@@ -282,6 +282,9 @@ def lets(statement: Stmt) -> tuple[list[Let], Stmt]:
     return chain, statement
 
 
+MOST_NUMBER = (1 << 31) - 1
+"""The greatest symbol that an argument holds: extents of two of them, and their multiples, are exact in 64 bits."""
+
 DENORMALS = ("keep", "flush")
 """The choices for subnormal numbers."""
 
@@ -291,9 +294,10 @@ class Function:
     """A kernel: a body over parameters.
 
     `parameters` are the buffers in the order of the public arguments; symbolic extents in their shapes are bound from
-    the arguments. `outputs` are those that the body writes. `aliased` parameters may overlap each other, so they are
-    emitted without `noalias`. `denormals`, one of DENORMALS, says how everything that the public function runs treats
-    subnormal numbers: with flush they may count as zeros (docs/semantics.md, 4.10).
+    the arguments. `numbers` are symbols that parameters without dimensions hold instead, in memory of the host: int64
+    in [0, MOST_NUMBER]. `outputs` are the parameters that the body writes. `aliased` ones may overlap each other, so
+    they are emitted without `noalias`. `denormals`, one of DENORMALS, says how everything that the public function runs
+    treats subnormal numbers: with flush they may count as zeros (docs/semantics.md, 4.10).
     """
 
     name: str
@@ -302,6 +306,7 @@ class Function:
     body: Stmt
     aliased: frozenset[Buffer] = frozenset()
     denormals: str = "keep"
+    numbers: tuple[tuple[Var, Buffer], ...] = ()
 
     def __str__(self) -> str:
         from sateen.tensor_ir.ir.printer import format_function

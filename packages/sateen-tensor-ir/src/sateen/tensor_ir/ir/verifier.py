@@ -48,13 +48,13 @@ def verify(function: Function, after: str | None = None, scalars: Iterable[Var] 
     `scalars` are variables of the function besides its parameters.
 
     Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
-    constant; indices are as many as dimensions, of type index, which elements and what
-    calls take are not; types agree; only outputs and allocated buffers are stored to;
-    no tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
-    shapes; a vectorised loop holds no other and no intrinsic, whose regions have the types and extents of its operands
-    and, as far as literals tell, are inside of their buffers; thread loops have a legal axis; inside a loop
-    over the threads of a block may be another over the same ones, but not so for blocks. Work of a device is in serial
-    loops alone, on memory of that device, whose elements nothing else accesses.
+    constant; indices are as many as dimensions, of type index, which elements and what calls take are not; types
+    agree; only outputs and allocated buffers are stored to; no tensor or reduction is left. Vectorised and unrolled
+    loops have constant extents, and register buffers constant shapes; the number of a symbol is an input without
+    dimensions; a vectorised loop holds no other and no intrinsic, whose regions have the types and extents of its
+    operands and, as far as literals tell, are inside of their buffers; thread loops have a legal axis; inside a
+    loop over the threads of a block may be another over the same ones, but not so for blocks. Work of a device is
+    in serial loops alone, on memory of that device, whose elements nothing else accesses.
     """
     _Verifier(function, after, scalars).function_()
 
@@ -84,6 +84,15 @@ class _Verifier:
         for kind, buffers in (("output", f.outputs), ("aliased buffer", f.aliased)):
             for buffer in buffers - self.buffers:
                 self.fail(f"{kind} {buffer.name!r} is no parameter")
+        for symbol, number in f.numbers:
+            is_number = not number.shape and number.dtype == INT64 and number.on_device is None
+            fits = number in self.buffers - f.outputs and is_number and symbol.dtype == INDEX
+            self.expect(
+                fits and symbol not in self.variables,
+                f"symbol {symbol.name!r} expects an int64 of the host as its "
+                f"number, an input of the function, found {number!r}",
+            )
+            self.variables.add(symbol)
         for parameter in f.parameters:
             self.element(parameter)
             for e in (*parameter.shape, *(parameter.strides or ())):

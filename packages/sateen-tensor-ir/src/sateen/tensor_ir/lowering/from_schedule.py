@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sateen.runtime.device import Device
 from sateen.runtime.errors import LoweringError, ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
@@ -13,6 +14,7 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.stmt import Function, Let, Stmt
 from sateen.tensor_ir.ir.types import INDEX, INT64
 from sateen.tensor_ir.ir.verifier import verify
+from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.check_legality import check_legality
 from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs, check_steps
 from sateen.tensor_ir.lowering.nests import build_nests
@@ -36,7 +38,8 @@ def lower(
 ) -> Function:
     """The loop IR of a schedule: a function over `arguments`, in their order.
 
-    A variable (`te.var`) among them is a number, passed as an array without dimensions; an index is passed as int64.
+    A variable (`te.var`) among them is a number, passed as an array without dimensions; an index is passed as int64. An
+    index that extents consist of, such as n of 2 * n, is in [0, 2^31) and in memory of the host.
     `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
     other, so an output can take the place of an input; the computation must then read each element before that element
     is overwritten. Intermediate tensors among the arguments are written to the caller's memory, too; placeholders that
@@ -61,13 +64,15 @@ def lower(
     check_steps(plans, schedule, analyzer)
     storage = {t: b for t, b in parameters.items() if isinstance(t, Tensor)}
     body = build_nests(schedule, plans, storage, analyzer)
+    sizes = _sizes(schedule, parameters)
+    numbers = tuple((v, b) for v, b in parameters.items() if isinstance(v, Var) and v in sizes)
     for variable, buffer in parameters.items():
-        if isinstance(variable, Var):
+        if isinstance(variable, Var) and variable not in sizes:
             number: Expr = Load(buffer, (), buffer.dtype)
             body = Let(variable, number.astype(INDEX) if variable.dtype == INDEX else number, body)
     outputs = frozenset(buffer for t, buffer in storage.items() if not t.op.is_given)
     overlapping = frozenset(parameters[t] for t in aliased)
-    function = Function(name, tuple(parameters.values()), outputs, body, overlapping)
+    function = Function(name, tuple(parameters.values()), outputs, body, overlapping, numbers=numbers)
     for b in parameters.values():
         if b.on_device is not None:
             raise LoweringError(
@@ -117,6 +122,7 @@ def _parameters(
         raise ScheduleError(f"lower expects a list of tensors as arguments, found {type(arguments).__name__}")
     known = {t for s in schedule.stages for t in s.outputs}
     parameters: dict[Tensor | Var, Buffer] = {}
+    sizes = _sizes(schedule, (t for t in arguments if isinstance(t, Tensor)))
     given = {v for t in arguments if isinstance(t, Tensor) for v in t.shape if isinstance(v, Var)}
     if not isinstance(buffers, Mapping) or not all(isinstance(b, Buffer) for b in buffers.values()):
         raise ScheduleError("lower expects buffers= to give a buffer (te.decl_buffer) for a tensor: {A: buffer}")
@@ -129,7 +135,7 @@ def _parameters(
         if tensor in parameters:
             raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
         if isinstance(tensor, Var):
-            parameters[tensor] = _number(tensor, given)
+            parameters[tensor] = _number(tensor, given, sizes)
             continue
         is_twin = tensor not in known and tensor.name in {t.name for t in known}
         if is_twin or (tensor not in known and not tensor.op.is_given):
@@ -163,7 +169,13 @@ def _parameters(
     return parameters
 
 
-def _number(variable: Var, given: Container[Var]) -> Buffer:
+def _sizes(schedule: Schedule, parameters: Iterable[Tensor | Var]) -> set[Expr]:
+    """The symbols that the extents of tensors consist of."""
+    tensors = {t for s in schedule.stages for t in s.outputs} | {t for t in parameters if isinstance(t, Tensor)}
+    return {v for t in tensors for e in t.shape for v in walk(e) if isinstance(v, Var)}
+
+
+def _number(variable: Var, given: Container[Var], sizes: Container[Expr]) -> Buffer:
     """The parameter that holds the value of a variable."""
     if isinstance(variable, IterVar):
         raise ScheduleError(f"lower expects variables made by te.var as arguments, found axis {variable.name!r}")
@@ -172,7 +184,8 @@ def _number(variable: Var, given: Container[Var]) -> Buffer:
             f"lower: {variable.name!r} is an extent of another argument, which gives its value; leave it out"
         )
     kind = INT64 if variable.dtype == INDEX else variable.dtype
-    return Buffer(variable.name, (), kind, alignment=kind.bytes)
+    place = Device.of("cpu") if variable in sizes else None
+    return Buffer(variable.name, (), kind, alignment=kind.bytes, device=place)
 
 
 def _reason_inside(stage: Stage) -> str:

@@ -68,7 +68,8 @@ def split_host_device(function: Function, device: Device) -> DeviceProgram:
     renamed = dict(zip(function.parameters, parameters, strict=True))
     outputs, aliased = (frozenset(renamed[b] for b in named) for named in (function.outputs, function.aliased))
     body = splitter.with_copies(body)
-    host = Function(function.name, parameters, outputs, body, aliased, function.denormals)
+    numbers = tuple((symbol, renamed[b]) for symbol, b in function.numbers)
+    host = Function(function.name, parameters, outputs, body, aliased, function.denormals, numbers)
     verify(host, after="split_host_device")
     return DeviceProgram(host, tuple(splitter.kernels))
 
@@ -102,7 +103,8 @@ class _Splitter:
 
     def with_copies(self, body: Stmt) -> Stmt:
         """The host's work, with copies of parameters that are the host's."""
-        f, copied = self.function, [b for b in self.function.parameters if b.device is not None]
+        f, held = self.function, {b for _, b in self.function.numbers}
+        copied = [b for b in f.parameters if b.device is not None and b not in held]
         if not copied:
             return body
         zero = ex.const(0)
@@ -173,7 +175,8 @@ class _Splitter:
         self._require_sizes(s, *grid)
         free = free_vars(body).union(*map(free_vars, [*sizes, *grid])) - set(binding.axes.values())
         extents = (v for b in f.parameters for e in (*b.shape, *(b.strides or ())) for v in walk(e))
-        scalars = tuple(v for v in dict.fromkeys((*extents, *around)) if isinstance(v, Var) and v in free)
+        symbols = (*extents, *(v for v, _ in f.numbers), *around)
+        scalars = tuple(v for v in dict.fromkeys(symbols) if isinstance(v, Var) and v in free)
         x, y, z = (binding.threads.get(tag, 1) for tag in THREADS)
         name, written = f"{f.name}_{len(self.kernels)}", frozenset(stored) & set(buffers)
         self.kernels.append(

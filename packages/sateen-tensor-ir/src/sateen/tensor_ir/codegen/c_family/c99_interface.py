@@ -14,7 +14,7 @@ from sateen.tensor_ir.codegen.c_family.expressions import Expressions, Translati
 from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.stmt import MOST_NUMBER, Function
 
 _LONGEST_STRING = 4095
 """The most characters of a string that every C99 compiler accepts (5.2.4.1)."""
@@ -282,9 +282,18 @@ class PublicFunction(Expressions):
         self.line(f"if ((status = {call}) != 0) return status;")
 
     def _bind_symbols(self) -> None:
-        """Each symbol is the first extent that consists of it alone, or else the first stride."""
+        """Each symbol is the number that an argument holds, the first extent that consists of it alone, or else the
+        first stride."""
         parameters = self.function.parameters
+        held = {symbol: parameters.index(b) for symbol, b in self.function.numbers}
         for symbol in self.symbols:
+            if symbol in held:
+                i = held[symbol]
+                self._check(f"sateen_check_layout(args[{i}], {i}, NULL, {parameters[i].alignment})")
+                self.line(f"const int64_t {self.name(symbol)} = *(const int64_t *)sateen_data(args[{i}]);")
+                outside = f"{self.name(symbol)} < 0 || {self.name(symbol)} > {MOST_NUMBER}"
+                self.line(f"if ({outside}) return sateen_failure(SATEEN_SHAPE, {i}, 0);")
+                continue
             extents = ((i, d) for i, b in enumerate(parameters) for d, e in enumerate(b.shape) if e is symbol)
             strides = ((i, d) for i, b in enumerate(parameters) for d, e in enumerate(b.strides or ()) if e is symbol)
             if place := next(extents, None):

@@ -19,7 +19,7 @@ from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.stmt import MOST_NUMBER, Function
 from sateen.tensor_ir.lowering.split_tasks import HostProgram
 from sateen.tensor_ir.targets import AbiLayout, Architecture, FloatMode
 
@@ -85,10 +85,16 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
     devices = {d: w.device(d) for d in dict.fromkeys(b.on_device for b in function.parameters) if d is not None}
     symbols: dict[Var, str] = {}
     pending: list[_Extent] = []
-    tensors, places = [], []
+    places = []
+    tensors = [
+        _check_type(w, i, b, devices.get(b.on_device) if b.on_device else None)
+        for i, b in enumerate(function.parameters)
+    ]
+    for symbol, number in function.numbers:
+        i = function.parameters.index(number)
+        symbols[symbol] = _number(w, i, number, tensors[i])
     for i, b in enumerate(function.parameters):
-        tensors.append(_check_type(w, i, b, devices.get(b.on_device) if b.on_device else None))
-        pending += _bind_symbols(w, i, b, tensors[-1], symbols, program.greatest)
+        pending += _bind_symbols(w, i, b, tensors[i], symbols, program.greatest)
     for i, d, extent, found in pending:
         w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE.at(i, d))
     strides = [_strides(w, b, tensor, symbols) for b, tensor in zip(function.parameters, tensors, strict=True)]
@@ -177,6 +183,14 @@ def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
     ):
         w.require(w.emit(f"icmp eq i32 {w.field(tensor, offset, 'i32')}, {expected}"), status.at(i))
     return tensor
+
+
+def _number(w: _Writer, i: int, b: Buffer, tensor: str) -> str:
+    """The value of a symbol that argument i holds, which is in range."""
+    (place,) = _check_data(w, i, b, tensor, {}).operands
+    found = w.emit(f"load i64, {place}, align {b.alignment}")
+    w.require(w.emit(f"icmp ule i64 {found}, {MOST_NUMBER}"), Status.SHAPE.at(i))
+    return found
 
 
 def _bind_symbols(
