@@ -541,7 +541,7 @@ def test_elements_that_do_not_lie_one_behind_the_other_are_refused(emit: Callabl
     other = replace(DOT, name="rows", inputs=(total, a, definition), outputs=(wide,))
     text = statement("intrinsic rows y[8:16] = sum[0:16], a[1, 0:64], b[0:16, 0:4]", "int8[16, 4] strides [1, 16]")
     message = (
-        "intrinsic 'rows' expects the elements of operand 'b' one behind the other, found extents [16, 4] of 'b' with "
+        "intrinsic 'rows', operand 'b': expected elements one behind the other, found extents [16, 4] of 'b' with "
         "strides [1, 16]"
     )
     with pytest.raises(CodegenError, match=re.escape(message)):

@@ -46,14 +46,14 @@ class TargetKind:
 
 def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> SourceCode:
     """C for the architecture of a target; the C compiler decides which of its processors run the library."""
-    setting = Setting(C99.calls(rules), Machine.of(target))
+    setting = Setting(C99.calls(rules), Machine.of(target), spells=C99.spells)
     programs = [C.run(function, setting, observe) for function in functions]
     return SourceCode(emit_c(programs, str(replace(target, cpu="", features=())), PRODUCER))
 
 
 def c_network(kernels: Sequence[Function], entry: Function, target: str, producer: str) -> str:
     """C99 of a network: its kernels, and the entry that calls them, which is the only public function."""
-    setting = Setting(C99.calls(DEFAULT_RULES), Machine.of(target))
+    setting = Setting(C99.calls(DEFAULT_RULES), Machine.of(target), spells=C99.spells)
     called = [C.run(function, setting) for function in kernels]
     return emit_c([C.run(entry, setting)], target, producer, called)
 
@@ -63,7 +63,8 @@ def _opencl(
 ) -> SourceCode:
     if len(functions) != 1:
         raise CodegenError(f"expected one function for OpenCL C, found {', '.join(f.name for f in functions)}")
-    program = OPENCL.run(functions[0], Setting(OPENCL_C.calls(rules), Machine.of(target)), observe)
+    setting = Setting(OPENCL_C.calls(rules), Machine.of(target), spells=OPENCL_C.spells)
+    program = OPENCL.run(functions[0], setting, observe)
     return SourceCode(emit_opencl(program), program)
 
 

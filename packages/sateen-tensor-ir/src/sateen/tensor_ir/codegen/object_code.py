@@ -59,9 +59,10 @@ def generate(
     kept = rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target))
     calls = Calls(rules.without(lacks(*_machine(target))), kept)
     bits = 8 * architecture_of(target).abi.pointer_bytes
-    setting = Setting(calls, Machine.of(target), listener)
+    features = features_of(target)
+    setting = Setting(calls, Machine.of(target), listener, lambda i: i.vector_call(features) is not None)
     programs = [shorten_host_indices(LLVM.run(function, setting, observe), bits) for function in functions]
-    return emit_module(programs, target.triple, internal=internal, features=features_of(target))
+    return emit_module(programs, target.triple, internal=internal, features=features)
 
 
 def _is_instruction(function: MathFunction, target: Target) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from sateen.runtime.errors import ExpressionError
 
 _FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 
@@ -48,3 +51,30 @@ class StatementText:
     """
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """LLVM text that defines the function `name`, which is called with pointers to the first elements of the operands.
+
+    Its parameters are a `ptr` for each output, one for each input that is no output before (`in_place`), and an `i64`
+    for each stride of the operands that is a variable. The text has declarations and definitions, internal to the
+    module; attributes stand where they apply. The processor needs all `features`. Raises ExpressionError for a text
+    that does not define the function, or has a public one, groups of attributes or metadata.
+    """
+
+    name: str
+    text: str
+    features: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        where = f"the LLVM text of function {self.name!r}"
+        defined = re.findall(r"^define\s+(internal\b|private\b)?[^@]*@([\w.$-]+)", self.text, re.MULTILINE)
+        for linkage, function in defined:
+            if not linkage:
+                raise ExpressionError(f"{where} expects 'define internal', found {function!r} defined as public")
+        if self.name not in (function for _, function in defined):
+            found = ", ".join(function for _, function in defined) or "no definition"
+            raise ExpressionError(f"{where} expects 'define internal void @{self.name}(...)', found {found}")
+        if other := re.search(r"^(attributes|!|target|source_filename).*|#\d+", self.text, re.MULTILINE):
+            raise ExpressionError(f"{where} expects attributes where they apply, found {other.group():.60}")

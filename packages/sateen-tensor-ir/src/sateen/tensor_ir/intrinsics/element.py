@@ -1,9 +1,11 @@
-"""What an instruction does to one element of its output, read from its te definition: a form that a stage is compared
+"""What an instruction does to one element of its outputs, read from its te definition: a form that a stage is compared
 with."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
@@ -13,89 +15,107 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
 from sateen.tensor_ir.te.reduction import combine
-from sateen.tensor_ir.te.tensor import Tensor, reads
+from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Element:
-    """`term` over `axes` and `reduce_axes`, reduced by `combiner` if there is one.
+    """`terms` over `axes` and `reduce_axes`, one for each output, reduced by `combiner` if there is one; a term where
+    `where` is false is absent.
 
-    With a `state`, an input, the instruction combines the result with it; otherwise it starts from the identity.
+    With `states`, an input for each output, the instruction combines the result with them; otherwise it starts from the
+    identity.
     """
 
     axes: tuple[IterVar, ...]
     reduce_axes: tuple[IterVar, ...]
     combiner: Combiner | None
-    state: Tensor | None
-    term: Expr
+    states: tuple[Tensor, ...]
+    terms: tuple[Expr, ...]
+    where: Expr = ex.TRUE
+
+    @property
+    def read(self) -> tuple[Read[Tensor], ...]:
+        """The reads of inputs that are no states."""
+        return tuple(r for e in (*self.terms, self.where) for r in reads(e))
 
 
 def element_of(instruction: TensorIntrinsic) -> Element:
-    """The element of an instruction's output.
+    """The element of an instruction's outputs.
 
-    Raises ScheduleError for several outputs, a reduction under a condition, one whose result is used other than
-    combined with an input, and for an input that is read at several places or not at affine ones.
+    Raises ScheduleError for outputs of several computations, a reduction whose result is used other than combined with
+    inputs, and for an input that is read at several places or not at affine ones.
     """
-    if len(instruction.outputs) != 1:
-        found = len(instruction.outputs)
-        raise ScheduleError(f"tensorize expects an instruction with one output, found {found} of {instruction.name!r}")
     op = instruction.outputs[0].op
-    body = _Inlined(instruction).rewrite(op.body[0])
-    if isinstance(body, Reduce):
-        return _reduced(instruction, op.axis, None, body)
-    for given, total in ((body.a, body.b), (body.b, body.a)) if isinstance(body, ex.Binary) else ():
-        if isinstance(given, Read) and isinstance(total, Read) and _is_combined(body, given, total):
-            reduction = total.tensor.op
-            if given.tensor not in instruction.inputs or not _is_at(given, op.axis) or not _is_at(total, op.axis):
-                break
-            named: dict[Var, Expr] = dict(zip(reduction.axis, op.axis, strict=True))
-            return _reduced(instruction, op.axis, given.tensor, reduction.body[0], named)
-    if any(r.tensor not in instruction.inputs for r in reads(body)):
+    if instruction.outputs != op.outputs:
+        names = ", ".join(t.name for t in instruction.outputs)
         raise ScheduleError(
-            f"tensorize expects {instruction.name!r} to combine a reduction with an input at the same indices, found "
-            f"{op.outputs[0].name} = {body}"
+            f"tensorize expects {instruction.name!r} to have the outputs of one computation, found {names}"
         )
-    return _checked(instruction, Element(op.axis, (), None, None, body))
+    inlined = _Inlined(instruction)
+    bodies = tuple(map(inlined.rewrite, op.body))
+    if isinstance(bodies[0], Reduce):
+        return _reduced(instruction, op.axis, (), bodies[0], {})
+    between = dict.fromkeys(r.tensor.op for b in bodies for r in reads(b) if r.tensor not in instruction.inputs)
+    if not between:
+        return _checked(instruction, Element(op.axis, (), None, (), bodies))
+    (reduction, *others) = between
+    states = None if others else _states(instruction, op, reduction, bodies)
+    if states is None:
+        raise ScheduleError(
+            f"tensorize expects {instruction.name!r} to combine a reduction with inputs at the same indices, found "
+            f"{op.outputs[0].name} = {bodies[0]}"
+        )
+    total = reduction.body[0]
+    assert isinstance(total, Reduce)
+    return _reduced(instruction, op.axis, states, total, dict(zip(reduction.axis, op.axis, strict=True)))
 
 
-def _is_combined(body: Expr, given: Read[Tensor], total: Read[Tensor]) -> bool:
-    """Whether `body` combines a value with the result of a reduction as that reduction does."""
-    reduction = total.tensor.op.body[0] if total.tensor.op.body else None
-    if not isinstance(reduction, Reduce) or len(reduction.sources) != 1:
-        return False
+def _states(
+    instruction: TensorIntrinsic, op: Operation, reduction: Operation, bodies: Sequence[Expr]
+) -> tuple[Tensor, ...] | None:
+    """The inputs with which an operation combines the results of a reduction as the reduction does; None if it does
+    something else."""
+    total = reduction.body[0]
+    read = [r for b in bodies for r in reads(b)]
+    if not isinstance(total, Reduce) or len(reduction.outputs) != len(bodies) or not all(_is_at(r, op) for r in read):
+        return None
+    results = [Read(t, op.axis, t.dtype) for t in reduction.outputs]
+    given = {r.tensor: r for r in read if r.tensor in instruction.inputs}
     keys = Analyzer().keys
-    orders = (given, total), (total, given)
-    return any(keys.of(combine(reduction.combiner, (a,), (b,))[0]) == keys.of(body) for a, b in orders)
+    wanted = [keys.of(b) for b in bodies]
+    for before in permutations(given.values(), len(bodies)):
+        if [r.dtype for r in before] != [r.dtype for r in results]:
+            continue
+        for left, right in ((before, results), (results, before)):
+            if [keys.of(e) for e in combine(total.combiner, left, right)] == wanted:
+                return tuple(r.tensor for r in before)
+    return None
 
 
-def _is_at(read: Read[Tensor], axes: tuple[IterVar, ...]) -> bool:
-    """Whether an element is read at these indices."""
-    return len(read.indices) == len(axes) and all(i is a for i, a in zip(read.indices, axes, strict=True))
+def _is_at(read: Read[Tensor], op: Operation) -> bool:
+    """Whether an element is read at the indices of the operation's own."""
+    return len(read.indices) == len(op.axis) and all(i is a for i, a in zip(read.indices, op.axis, strict=True))
 
 
 def _reduced(
     instruction: TensorIntrinsic,
     axes: tuple[IterVar, ...],
-    state: Tensor | None,
-    total: Expr,
-    values: dict[Var, Expr] | None = None,
+    states: tuple[Tensor, ...],
+    total: Reduce,
+    values: Mapping[Var, Expr],
 ) -> Element:
-    assert isinstance(total, Reduce)
-    if len(total.sources) != 1 or not ex.is_const(total.where, True):
-        raise ScheduleError(
-            f"tensorize expects {instruction.name!r} to reduce one value without condition, found "
-            f"{total.combiner.name} of {len(total.sources)} where {total.where}"
-        )
-    term = _Inlined(instruction).rewrite(substitute(total.sources[0], values or {}))
-    return _checked(instruction, Element(axes, total.axes, total.combiner, state, term))
+    inlined = _Inlined(instruction)
+    *terms, where = (inlined.rewrite(substitute(e, values)) for e in (*total.sources, total.where))
+    return _checked(instruction, Element(axes, total.axes, total.combiner, states, tuple(terms), where))
 
 
 def _checked(instruction: TensorIntrinsic, element: Element) -> Element:
     """The element, every input of which is read at one place, from the first element of the input on."""
     axes = {*element.axes, *element.reduce_axes}
     analyzer = Analyzer()
-    places: dict[Tensor, set[int]] = {t: set() for t in instruction.inputs if t is not element.state}
-    for read in reads(element.term):
+    places: dict[Tensor, set[int]] = {t: set() for t in instruction.inputs if t not in element.states}
+    for read in element.read:
         places.setdefault(read.tensor, set()).add(analyzer.keys.of(read))
         for form in map(analyzer.form, read.indices):
             if form.constant or not axes.issuperset(form.terms):

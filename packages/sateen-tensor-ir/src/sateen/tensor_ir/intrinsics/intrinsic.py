@@ -10,8 +10,10 @@ import numpy as np
 
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.interpret.elements import ElementOracle
-from sateen.tensor_ir.intrinsics.code import StatementText, VectorCall
+from sateen.tensor_ir.intrinsics.code import FunctionText, StatementText, VectorCall
+from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Const
+from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -22,16 +24,26 @@ class TensorIntrinsic:
     """An instruction that reads `inputs`, placeholders of te, and writes `outputs`, which te computes from them.
 
     `llvm` lists its code for processors; the first whose features the processor has is used. `c99` and `opencl` are its
-    code there. All operands have constant shapes. Raises ExpressionError for a definition that is not made of
-    te.compute, reads a tensor that is no input, or has a shape with a symbol.
+    code there. A target without any runs `body`, a statement over `buffers`, if there is one. All operands have
+    constant shapes. `buffers` say how operands lie in memory, outputs first; without them all are compact. An input
+    that is `in_place` is an output before it is written: both are one region and one buffer.
+
+    A reduction that starts from nothing may also be done in steps: `reset` stores its identity, `update` combines what
+    the outputs hold with more terms. Raises ExpressionError for a definition that is not made of te.compute, reads a
+    tensor that is no input, or has a shape with a symbol, and for buffers of another number than operands.
     """
 
     name: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    llvm: tuple[VectorCall, ...] = ()
+    llvm: tuple[VectorCall | FunctionText, ...] = ()
     c99: StatementText | None = None
     opencl: StatementText | None = None
+    buffers: tuple[Buffer, ...] = ()
+    body: Stmt | None = None
+    in_place: tuple[Tensor, ...] = ()
+    reset: TensorIntrinsic | None = None
+    update: TensorIntrinsic | None = None
 
     def __post_init__(self) -> None:
         for tensor in self.operands:
@@ -39,6 +51,9 @@ class TensorIntrinsic:
                 raise ExpressionError(
                     f"intrinsic {self.name!r} expects constant shapes, found {tensor.name}: {tensor.type}"
                 )
+        if len(self.buffers) != len(self.operands) and (self.buffers or self.body is not None):
+            found = f"{len(self.buffers)} for {len(self.operands)} operands"
+            raise ExpressionError(f"intrinsic {self.name!r} expects a buffer for each operand, found {found}")
         for op in self._operations():
             if not op.body and op.data is None and not set(op.outputs) <= set(self.inputs):
                 raise ExpressionError(
@@ -58,7 +73,17 @@ class TensorIntrinsic:
         """The outputs, then the inputs."""
         return (*self.outputs, *self.inputs)
 
-    def vector_call(self, features: frozenset[str]) -> VectorCall | None:
+    @property
+    def storage(self) -> tuple[Buffer, ...]:
+        """`buffers`, or compact ones."""
+        return self.buffers or tuple(Buffer(t.name, t.shape, t.dtype, alignment=t.dtype.bytes) for t in self.operands)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether any target has code for it."""
+        return bool(self.llvm) or not (self.c99 is None and self.opencl is None and self.body is None)
+
+    def vector_call(self, features: frozenset[str]) -> VectorCall | FunctionText | None:
         """The code for a processor with these features, by LLVM's names; None if it has too few for any."""
         return next((code for code in self.llvm if features.issuperset(code.features)), None)
 

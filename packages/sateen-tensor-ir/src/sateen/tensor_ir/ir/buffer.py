@@ -247,8 +247,8 @@ def decl_buffer(
     """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes.
 
     A stride may be a variable, which a call binds to that of the array. `elem_offset`, a variable or a number, says
-    that the first element is somewhere in memory of that alignment, at a multiple of `offset_factor` elements; the
-    address of an argument's first element always counts its byte offset.
+    that the first element is somewhere in memory of that alignment, at a multiple of `offset_factor` elements;
+    `offset_factor` alone says so, too. The address of an argument's first element always counts its byte offset.
 
     `device` is the device of its memory, None that of the code. An argument on "cpu()" of code for another device is
     copied there, and back if it is an output. Raises ArgumentError for an unknown device, ScheduleError for an unknown
@@ -262,7 +262,7 @@ def decl_buffer(
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         found = f"{alignment!r:.80}"
         raise ExpressionError(f"decl_buffer of {name!r}: expected an alignment of a power of two, found {found}")
-    if elem_offset is not None:
+    if elem_offset is not None or offset_factor:
         alignment = _offset_alignment(name, elem_offset, offset_factor, alignment, element_type(dtype).bytes)
     place = None if device is None else Device.of(device)
     kind = Scope.of(scope, f"decl_buffer of {name!r}")
@@ -271,7 +271,7 @@ def decl_buffer(
 
 def _offset_alignment(name: str, offset: Any, factor: int, alignment: int, size: int) -> int:
     """The alignment of the first element at an offset into aligned memory."""
-    place = as_expr(offset)
+    place = Var("offset") if offset is None else as_expr(offset)
     if not place.dtype.is_int:
         raise ExpressionError(f"decl_buffer of {name!r}: expected an integer as elem_offset, found {place.dtype}")
     if not isinstance(factor, int) or factor < 0 or factor & (factor - 1):

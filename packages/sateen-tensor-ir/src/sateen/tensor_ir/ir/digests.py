@@ -105,8 +105,9 @@ class _Writer:
             case Wait():
                 yield f"{node.queue} {node.by}"
             case Intrinsic():
-                code = node.instruction
+                code, own = node.instruction, _Writer()
                 yield repr([code.name, code.llvm, code.c99, code.opencl, node.extents, *map(self.buffer, node.buffers)])
+                yield repr([*map(own.buffer, code.buffers), "" if code.body is None else own.node(code.body)])
             case Timestamp():
                 yield f"{self.buffer(node.buffer)}[{node.index}]"
             case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise() | Seq() | If() | While() | Evaluate():

@@ -357,9 +357,8 @@ class _Parser:
         outputs = [self.region()]
         while self.cursor.accept(","):
             outputs.append(self.region())
-        self.cursor.expect("=")
-        inputs = [self.region()]
-        while self.cursor.accept(","):
+        inputs = [self.region()] if self.cursor.accept("=") else []
+        while inputs and self.cursor.accept(","):
             inputs.append(self.region())
         if (len(outputs), len(inputs)) != (len(instruction.outputs), len(instruction.inputs)):
             expected = f"{len(instruction.outputs)} outputs and {len(instruction.inputs)} inputs of an intrinsic"

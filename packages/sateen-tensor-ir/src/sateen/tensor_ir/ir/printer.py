@@ -263,7 +263,7 @@ class _Printer:
                 yield f"{pad}wait on {s.queue}" + ("" if s.by is None else f" by {s.by}")
             case Intrinsic():
                 outputs, inputs = (", ".join(map(self.region, regions)) for regions in (s.outputs, s.inputs))
-                yield f"{pad}intrinsic {s.instruction.name} {outputs} = {inputs}"
+                yield f"{pad}intrinsic {s.instruction.name} {outputs}{f' = {inputs}' if inputs else ''}"
             case Timestamp():
                 yield f"{pad}timestamp {self.names.of(s.buffer)}[{s.index}]"
             case Evaluate():

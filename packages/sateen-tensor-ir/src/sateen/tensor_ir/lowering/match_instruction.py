@@ -9,23 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from math import prod
 from typing import NoReturn
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.arith import Analyzer, Linear
 from sateen.tensor_ir.intrinsics.element import Element, element_of
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.intrinsics.storage import misfit
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Load
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
+from sateen.tensor_ir.ir.identity import is_among
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region, intrinsic
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, substitute, walk
 from sateen.tensor_ir.te.tensor import Tensor
 
 COMMUTATIVE = (ex.Add, ex.Mul, ex.Min, ex.Max, ex.And, ex.Or, ex.EQ, ex.NE)
 Operands = Mapping[Tensor, Load]
-Axes = Mapping[IterVar, IterVar]
+Groups = Mapping[IterVar, tuple[IterVar, ...]]
+"""The loops that together run over an axis of the definition, outermost first."""
 
 
 class _Different(Exception):  # noqa: N818 - it carries an answer
@@ -36,30 +41,44 @@ class _Different(Exception):  # noqa: N818 - it carries an answer
 class InnerLoops:
     """The loops of a stage that an instruction is to replace: `leaves` with their extents.
 
-    Each iteration computes `term` and stores it in `result`, or combines it with what is there if there is a
-    `combiner`. `outer_reduce` are the reduce loops around.
+    Each iteration computes `terms` and stores them in `results`, or combines them with what is there if there is a
+    `combiner`; terms where `where` is false are absent. `outer_reduce` are the reduce loops around.
     """
 
     leaves: Mapping[IterVar, Expr]
-    result: Load
-    term: Expr
+    results: tuple[Load, ...]
+    terms: tuple[Expr, ...]
+    where: Expr
     combiner: Combiner | None
     outer_reduce: Sequence[IterVar]
 
 
-def match_instruction(
-    instruction: TensorIntrinsic, loops: InnerLoops, where: str, analyzer: Analyzer
-) -> tuple[Intrinsic[TensorIntrinsic], bool]:
-    """The instruction for these loops, and whether it starts from what the result holds.
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The instruction for some loops. With `adds` it combines what the result holds with more; `reset` is the
+    instruction that stores the identity before, if there is one."""
+
+    statement: Intrinsic[TensorIntrinsic]
+    adds: bool
+    reset: Intrinsic[TensorIntrinsic] | None
+
+
+def match_instruction(instruction: TensorIntrinsic, loops: InnerLoops, where: str, analyzer: Analyzer) -> Match:
+    """The instruction for these loops: its `update` if more of the reduction is around them.
 
     Raises ScheduleError, which begins with `where` and tells the first difference.
     """
-    element = element_of(instruction)
-    matcher = _Matcher(instruction, element, loops, analyzer)
+    update = instruction.update
+    chosen = update if update is not None and (loops.outer_reduce or not instruction.has_code) else instruction
+    element = element_of(chosen)
     try:
-        return matcher.statement(), element.state is not None
+        statement = _Matcher(chosen, element, loops, analyzer).statement()
     except _Different as difference:
-        raise ScheduleError(f"{where}: the loops are not what {instruction.name!r} computes: {difference}") from None
+        raise ScheduleError(f"{where}: the loops are not what {chosen.name!r} computes: {difference}") from None
+    reset = None
+    if chosen is update and instruction.reset is not None:
+        reset = intrinsic(instruction.reset, statement.outputs, [])
+    return Match(statement, bool(element.states), reset)
 
 
 class _Matcher:
@@ -70,21 +89,12 @@ class _Matcher:
         self.analyzer = analyzer
 
     def statement(self) -> Intrinsic[TensorIntrinsic]:
+        """The instruction by the first way in which loops stand for all axes."""
         self._check_reduction()
-        output = self.instruction.outputs[0]
-        known: dict[Tensor, Load] = {output: self.loops.result}
-        if self.element.state is not None:
-            known[self.element.state] = self.loops.result
         first: _Different | None = None
-        for axes in self._pairings():
+        for groups in self._pairings():
             try:
-                for operands in self._same(self.element.term, self.loops.term, known):
-                    try:
-                        regions = [self._region(t, operands[t], axes) for t in self.instruction.operands]
-                    except _Different as difference:
-                        first = first or difference
-                    else:
-                        return intrinsic(self.instruction, regions[:1], regions[1:])
+                return _Pairing(self.instruction, self.element, self.loops, self.analyzer, groups).statement()
             except _Different as difference:
                 first = first or difference
         assert first is not None
@@ -94,71 +104,131 @@ class _Matcher:
         expected, found = self.element.combiner, self.loops.combiner
         if (expected is None) != (found is None):
             kinds = ["a reduction" if combiner else "element by element" for combiner in (expected, found)]
-            self._differ("it", kinds[0], f"a stage that is {kinds[1]}")
+            _differ("it", kinds[0], f"a stage that is {kinds[1]}")
+        counts = len(self.instruction.outputs), len(self.loops.results)
+        if counts[0] != counts[1]:
+            _differ("outputs", counts[0], counts[1])
         if expected is None or found is None:
             return
-        names = dict(zip((*found.left, *found.right), (*expected.left, *expected.right), strict=False))
-        alike = len(found.results) == 1 and all(
+        names = dict(zip((*found.left, *found.right), (*expected.left, *expected.right), strict=True))
+        alike = all(
             self.analyzer.keys.of(substitute(there, names)) == self.analyzer.keys.of(here)
             for here, there in zip(
                 (*expected.results, *expected.identity), (*found.results, *found.identity), strict=True
             )
         )
         if not alike:
-            self._differ(
+            _differ(
                 "the reduction",
                 f"{expected.name} of {expected.left[0].dtype}",
                 f"{found.name} of {found.left[0].dtype}",
             )
-        if self.element.state is None and self.loops.outer_reduce:
+        if not self.element.states and self.loops.outer_reduce:
             outer = ", ".join(axis.name for axis in self.loops.outer_reduce)
-            self._differ("the reduction", "all of its loops inside, since it starts from nothing", f"{outer} outside")
+            _differ(
+                "the reduction",
+                "all of its loops inside, since it starts from nothing and has no reduce_update",
+                f"{outer} outside",
+            )
 
-    def _pairings(self) -> Iterator[Axes]:
+    def _pairings(self) -> Iterator[Groups]:
         """Loops for the axes of the definition, of the same kinds and extents; those of one iteration need none."""
         found = []
         for kind, axes in ((AxisKind.DATA, self.element.axes), (AxisKind.REDUCE, self.element.reduce_axes)):
             wanted = [axis for axis in axes if not ex.is_const(axis.extent, 1)]
-            given = [
-                leaf
-                for leaf, extent in self.loops.leaves.items()
-                if leaf.kind is kind and self.analyzer.constant(extent) != 1
-            ]
-            pairings = [
-                dict(zip(wanted, order, strict=True))
-                for order in permutations(given, len(wanted))
-                if len(given) == len(wanted)
-                and all(
-                    self.analyzer.constant(self.loops.leaves[leaf]) == self.analyzer.constant(axis.extent)
-                    for axis, leaf in zip(wanted, order, strict=True)
-                )
-            ]
-            if not pairings:
+            sizes = {leaf: self.analyzer.constant(n) for leaf, n in self.loops.leaves.items() if leaf.kind is kind}
+            given = {leaf: size for leaf, size in sizes.items() if size != 1}
+            groupings = list(self._groupings(wanted, given))
+            if not groupings:
                 extents = [f"{axis.name} of {axis.extent}" for axis in wanted]
                 loops = [f"{leaf.name} of {self.loops.leaves[leaf]}" for leaf in given]
-                self._differ(f"{kind.value} loops", ", ".join(extents) or "none", ", ".join(loops) or "none")
-            found.append(pairings)
+                _differ(f"{kind.value} loops", ", ".join(extents) or "none", ", ".join(loops) or "none")
+            found.append(groupings)
         return ({**data, **reduce} for data in found[0] for reduce in found[1])
+
+    def _groupings(self, axes: Sequence[IterVar], given: Mapping[IterVar, int | None]) -> Iterator[Groups]:
+        """All ways to give each axis loops with the product of its extent, and each loop an axis; few loops first."""
+        if not axes or len(given) < len(axes):
+            if not axes and not given:
+                yield {}
+            return
+        extent = self.analyzer.constant(axes[0].extent)
+        for count in range(1, len(given) - len(axes) + 2):
+            for group in permutations(given, count):
+                sizes = [size for leaf in group if (size := given[leaf]) is not None]
+                if len(sizes) == count and prod(sizes) == extent:
+                    rest = {leaf: size for leaf, size in given.items() if not is_among(leaf, group)}
+                    for others in self._groupings(axes[1:], rest):
+                        yield {axes[0]: group, **others}
+
+
+class _Pairing:
+    """The comparison of a stage and a definition whose axes are groups of loops."""
+
+    def __init__(
+        self, instruction: TensorIntrinsic, element: Element, loops: InnerLoops, analyzer: Analyzer, groups: Groups
+    ) -> None:
+        self.instruction = instruction
+        self.element = element
+        self.loops = loops
+        self.analyzer = analyzer
+        self.groups = groups
+        self.weights: dict[IterVar, int] = {}
+        """How far an iteration of a loop moves on along its axis."""
+        self.places: dict[Var, Expr] = {}
+        """The axes of the definition in terms of loops."""
+        for axis in (*element.axes, *element.reduce_axes):
+            place: Expr = ex.const(0)
+            weight = 1
+            for leaf in reversed(groups.get(axis, ())):
+                self.weights[leaf] = weight
+                place, weight = place + leaf * weight, weight * (analyzer.constant(loops.leaves[leaf]) or 1)
+            self.places[axis] = place
+
+    def statement(self) -> Intrinsic[TensorIntrinsic]:
+        """The instruction, with the operands of the first way in which the computations are the same."""
+        known: dict[Tensor, Load] = dict(zip(self.instruction.outputs, self.loops.results, strict=True))
+        known |= dict(zip(self.element.states, self.loops.results, strict=False))
+        first: _Different | None = None
+        expected, found = (*self.element.terms, self.element.where), (*self.loops.terms, self.loops.where)
+        for operands in self._same_many(expected, found, known):
+            try:
+                regions = [self._region(t, operands[t]) for t in self.instruction.operands]
+            except _Different as difference:
+                first = first or difference
+            else:
+                count = len(self.instruction.outputs)
+                return intrinsic(self.instruction, regions[:count], regions[count:])
+        assert first is not None
+        raise first
+
+    # The computation.
 
     def _same(self, expected: Expr, found: Expr, known: Operands) -> Iterator[Operands]:
         """The operands with which the definition's expression is the stage's, in each way that there is."""
         if isinstance(expected, Read):
             name = f"operand {expected.tensor.name!r}"
             if not isinstance(found, Load):
-                self._differ(name, f"an element of {expected.dtype}", found)
+                _differ(name, f"an element of {expected.dtype}", found)
             if found.dtype != expected.dtype:
-                self._differ(name, str(expected.dtype), f"{found.dtype} of {found.buffer.name!r}")
+                _differ(name, str(expected.dtype), f"{found.dtype} of {found.buffer.name!r}")
             held = known.get(expected.tensor)
             if held is not None and self.analyzer.keys.of(held) != self.analyzer.keys.of(found):
-                self._differ(name, held, found)
+                _differ(name, held, found)
             yield {**known, expected.tensor: found}
             return
+        if expected.dtype == found.dtype == INDEX:
+            place = substitute(expected, self.places)
+            if not self.analyzer.form(place).same(self.analyzer.form(found)):
+                _differ("the computation", f"{expected}, which is {self.analyzer.simplify(place)}", found)
+            yield known
+            return
         if type(expected) is not type(found) or expected.dtype != found.dtype or isinstance(expected, Var):
-            self._differ("the computation", f"{expected} of {expected.dtype}", f"{found} of {found.dtype}")
+            _differ("the computation", f"{expected} of {expected.dtype}", f"{found} of {found.dtype}")
         if isinstance(expected, ex.Const) and not ex.is_const(found, expected.value):
-            self._differ("the computation", expected, found)
+            _differ("the computation", expected, found)
         if isinstance(expected, ex.Call) and isinstance(found, ex.Call) and expected.name != found.name:
-            self._differ("the computation", expected, found)
+            _differ("the computation", expected, found)
         parts, given = children(expected), children(found)
         orders = [given, given[::-1]] if isinstance(expected, COMMUTATIVE) else [given]
         first: _Different | None = None
@@ -175,7 +245,7 @@ class _Matcher:
 
     def _same_many(self, expected: Sequence[object], found: Sequence[object], known: Operands) -> Iterator[Operands]:
         if len(expected) != len(found):
-            self._differ("the computation", f"{len(expected)} operands", len(found))
+            _differ("the computation", f"{len(expected)} operands", len(found))
         if not expected:
             yield known
             return
@@ -185,49 +255,63 @@ class _Matcher:
         for operands in self._same(one, other, known):
             yield from self._same_many(expected[1:], found[1:], operands)
 
-    def _region(self, operand: Tensor, load: Load, axes: Axes) -> Region:
+    # The operands.
+
+    def _region(self, operand: Tensor, load: Load) -> Region:
         """The block of the buffer that an operand stands for."""
         name = f"operand {operand.name!r}"
-        shape = self.instruction.shape_of(operand)
-        address = self._affine(load, name)
-        expected = self._steps(operand, shape)
-        for axis, leaf in axes.items():
-            if expected.get(axis, 0) != address.get(leaf, 0):
-                self._differ(
-                    f"{name} along {axis.name} (loop {leaf.name})",
-                    f"stride {expected.get(axis, 0)}",
-                    f"{address.get(leaf, 0)} in {load}",
-                )
+        declared = self.instruction.storage[self.instruction.operands.index(operand)]
+        self._check_affine(load, name)
         start: dict[Var, Expr] = {leaf: ex.const(0) for leaf in self.loops.leaves}
         first = tuple(self.analyzer.simplify(substitute(i, start)) for i in load.indices)
-        extents = tuple(self._extent(i) for i in load.indices)
-        blocks = [[e for e in sizes if e != 1] for sizes in (shape, extents)]
-        if blocks[0] != blocks[1]:
-            self._differ(name, f"a block of {list(shape)}", f"one of {list(extents)} of {load.buffer.name!r}")
-        return Region(load.buffer, first, extents)
+        region = Region(load.buffer, first, tuple(self._extent(i) for i in load.indices))
+        strides: dict[Var, Expr] = {}
+        if declared.strides is None:
+            self._check_strides(operand, declared.stride_exprs(), load)
+        self._check_block(operand, region)
+        if reason := misfit(declared, region, strides, self.analyzer):
+            raise _Different(f"{name}: expected {reason}")
+        if declared.strides is not None:
+            self._check_strides(operand, [substitute(stride, strides) for stride in declared.strides], load)
+        return region
 
-    def _steps(self, operand: Tensor, shape: Sequence[int]) -> dict[Expr, int]:
-        """How many elements an axis of the definition moves on in an operand."""
-        if operand in self.instruction.outputs or operand is self.element.state:
-            indices: tuple[Expr, ...] = self.element.axes
-        else:
-            indices = next(n.indices for n in walk(self.element.term) if isinstance(n, Read) and n.tensor is operand)
-        offset: Expr = ex.const(0)
-        for index, extent in zip(indices, shape, strict=True):
-            offset = offset * extent + index
-        return dict(self.analyzer.form(offset).terms)
-
-    def _affine(self, load: Load, name: str) -> dict[Expr, int]:
-        """How many elements a loop moves on in the buffer of a load."""
-        offset: Expr = ex.const(0)
-        for index, stride in zip(load.indices, load.buffer.stride_exprs(), strict=True):
-            offset = offset + index * stride
-        terms = dict(self.analyzer.form(offset).terms)
-        for atom in terms:
+    def _check_affine(self, load: Load, name: str) -> None:
+        """Each index must be linear in the loops."""
+        for atom in (atom for index in load.indices for atom in self.analyzer.form(index).terms):
             inside = [leaf for leaf in self.loops.leaves if atom is not leaf and leaf in set(walk(atom))]
             if inside:
-                self._differ(name, f"indices affine in {inside[0].name}", load)
-        return terms
+                _differ(name, f"indices affine in {inside[0].name}", load)
+
+    def _check_block(self, operand: Tensor, region: Region) -> None:
+        shape = self.instruction.shape_of(operand)
+        blocks = [[e for e in sizes if e != 1] for sizes in (shape, region.extents)]
+        if blocks[0] != blocks[1]:
+            found = f"one of {list(region.extents)} of {region.buffer.name!r}"
+            _differ(f"operand {operand.name!r}", f"a block of {list(shape)}", found)
+
+    def _check_strides(self, operand: Tensor, strides: Sequence[Expr], load: Load) -> None:
+        """Each loop must move on in the buffer as its axis does in the operand."""
+        places: tuple[Expr, ...] = self.element.axes
+        if operand not in self.instruction.outputs and operand not in self.element.states:
+            places = next(read.indices for read in self.element.read if read.tensor is operand)
+        for axis, group in self.groups.items():
+            for leaf in group:
+                expected = self._step(places, strides, axis) * self.weights[leaf]
+                found = self._step(load.indices, load.buffer.stride_exprs(), leaf)
+                if not expected.same(found):
+                    _differ(
+                        f"operand {operand.name!r} along {axis.name} (loop {leaf.name})",
+                        f"stride {self.analyzer.expr(expected)}",
+                        f"{self.analyzer.expr(found)} in {load}",
+                    )
+
+    def _step(self, indices: Sequence[Expr], strides: Sequence[Expr], variable: Var) -> Linear:
+        """How many elements one iteration of a variable moves on."""
+        total = self.analyzer.form(ex.const(0))
+        for index, stride in zip(indices, strides, strict=True):
+            if count := self.analyzer.form(index).terms.get(variable, 0):
+                total = total + self.analyzer.form(stride) * count
+        return total
 
     def _extent(self, index: Expr) -> int:
         """How far an index moves over the loops, plus one."""
@@ -235,5 +319,6 @@ class _Matcher:
         steps = [(terms[leaf], self.analyzer.constant(n)) for leaf, n in self.loops.leaves.items() if leaf in terms]
         return 1 + sum(step * (count - 1) for step, count in steps if count is not None)
 
-    def _differ(self, what: str, expected: object, found: object) -> NoReturn:
-        raise _Different(f"{what}: expected {expected}, found {found}")
+
+def _differ(what: str, expected: object, found: object) -> NoReturn:
+    raise _Different(f"{what}: expected {expected}, found {found}")

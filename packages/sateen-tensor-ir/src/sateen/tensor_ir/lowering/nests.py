@@ -30,7 +30,7 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
-from sateen.tensor_ir.lowering.match_instruction import InnerLoops, match_instruction
+from sateen.tensor_ir.lowering.match_instruction import InnerLoops, Match, match_instruction
 from sateen.tensor_ir.lowering.places import find_places
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.schedule import Schedule
@@ -121,6 +121,11 @@ def _padded_strides(shape: tuple[Expr, ...], alignments: Mapping[int, tuple[int,
     return tuple(reversed(strides))
 
 
+def _is_outside(condition: Expr, loops: Sequence[IterVar]) -> bool:
+    """Whether a condition is the same in all iterations of some loops."""
+    return set(walk(condition)).isdisjoint(loops)
+
+
 class _ReadsToLoads(SharingRewriter):
     def __init__(self, builder: _Builder) -> None:
         super().__init__()
@@ -193,8 +198,6 @@ class _Nest:
         if not is_among(axis, self.leaves):
             raise ScheduleError(f"{where}: it is no loop of the stage any more; call tensorize after split and fuse")
         first = position(axis, self.leaves)
-        if len(self.stage.outputs) != 1 or self.stage.blocks:
-            raise ScheduleError(f"{where}: expects a stage with one output, and no loops of another that reorder moved")
         if self.bound:
             raise ScheduleError(
                 f"{where}: expects no reduction across threads, found loop {self.bound[0].name!r} bound"
@@ -282,32 +285,52 @@ class _Nest:
     def _instruction(self, position: int, *, fresh: bool) -> Stmt:
         """The instruction in the place of the loops from `position` inwards; the result is initialised before if it is
         `fresh` and the instruction adds to it."""
+        match = self._match()
+        update = self._guarded(self._outer_conditions(), replace(match.statement, span=self.span))
+        for block, owner in self.stage.blocks.items():
+            update = self._finished(block, owner, position, update)
+        return sequence(self._initialise(position), update) if fresh and match.adds else update
+
+    def _match(self) -> Match:
+        """The instruction that computes what the replaced loops do."""
         assert self.stage.tensorized is not None
+        assert self.replaced is not None
         axis, instruction = self.stage.tensorized
         assert isinstance(instruction, TensorIntrinsic)
         where = f"tensorize in stage {self.stage.name!r}, axis {axis.name!r}"
-        inner = self.leaves[position:]
-        simplified = [self.builder.analyzer.simplify(g) for g in self.plan.guards]
-        for guard in simplified:
-            if not set(walk(guard)).isdisjoint(inner):
+        inner = self.leaves[self.replaced :]
+        for guard in map(self.builder.analyzer.simplify, self.plan.guards):
+            if not _is_outside(guard, inner):
                 raise ScheduleError(
                     f"{where}: expects whole tiles, found iterations only where {guard}; choose a factor that divides "
-                    "the extent, or pad the tensors"
+                    "the extent, split with tail='shift' or 'round_up', or pad the tensors"
                 )
         first = self.plan.body[0]
-        combiner = first.combiner if isinstance(first, Reduce) else None
-        if isinstance(first, Reduce) and (len(first.sources) != 1 or not ex.is_const(first.where, True)):
-            raise ScheduleError(f"{where}: expects a reduction of one value without where=, found {first.where}")
+        reduction = first if isinstance(first, Reduce) else None
+        conditions = [self._lowered(c) for c in conjuncts(reduction.where)] if reduction is not None else []
         loops = InnerLoops(
             {leaf: self.plan.loops[leaf] for leaf in inner},
-            Load(self._output(0), self.indices, self.stage.outputs[0].dtype),
-            self._lowered(first.sources[0] if isinstance(first, Reduce) else first),
-            combiner,
-            [leaf for leaf in (*self.adopted, *self.leaves[:position]) if leaf.kind is AxisKind.REDUCE],
+            tuple(Load(self._output(i), self.indices, t.dtype) for i, t in enumerate(self.stage.outputs)),
+            tuple(map(self._lowered, self.plan.body if reduction is None else reduction.sources)),
+            all_of([c for c in conditions if not _is_outside(c, inner)]),
+            None if reduction is None else reduction.combiner,
+            [leaf for leaf in (*self.adopted, *self.leaves[: self.replaced]) if leaf.kind is AxisKind.REDUCE],
         )
-        statement, adds = match_instruction(instruction, loops, where, self.builder.analyzer)
-        update = self._guarded(simplified, replace(statement, span=self.span))
-        return sequence(self._initialise(position), update) if fresh and adds else update
+        match = match_instruction(instruction, loops, where, self.builder.analyzer)
+        outer = [c for c in conditions if _is_outside(c, inner)]
+        if not match.adds and not ex.is_const(all_of(outer), True):
+            raise ScheduleError(
+                f"{where}: expects terms for all results, since {match.statement.instruction.name!r} starts from "
+                f"nothing, found terms only where {all_of(outer)}"
+            )
+        return match
+
+    def _outer_conditions(self) -> list[Expr]:
+        """The conditions of the loops around an instruction, and of the terms that it adds."""
+        assert self.replaced is not None
+        first = self.plan.body[0]
+        terms = [self._lowered(c) for c in conjuncts(first.where)] if isinstance(first, Reduce) else []
+        return [*self.plan.guards, *(c for c in terms if _is_outside(c, self.leaves[self.replaced :]))]
 
     def _across_threads(self, position: int) -> Stmt:
         """A reduction whose loops are bound to threads, from its first reduce loop inwards."""
@@ -401,26 +424,37 @@ class _Nest:
     def _stores(self) -> Stmt:
         """The stores of an element-wise body, or of the last K-block's epilogue."""
         values = [self._lowered(b) for b in self.plan.body]
-        statements: list[Stmt] = [Store(self._output(i), self.indices, v, self.span) for i, v in enumerate(values)]
+        body = sequence(*(Store(self._output(i), self.indices, v, self.span) for i, v in enumerate(values)))
         for block, owner in self.stage.blocks.items():
-            partial = self.builder.schedule[owner.outputs[0]].outputs[0]
-            last = self.builder.plans[owner].loops[block] - 1
-            axes = self.plan.axis_value
-            load = Load(
-                self.builder.buffers[partial],
-                self.builder.index(partial, [axes[a] for a in self.stage.axes]),
-                partial.dtype,
-            )
             keys = self.builder.analyzer.keys
-            if keys.of(values[0]) != keys.of(load):
-                store = Store(self._output(0), self.indices, load, self.span)
-                statements = [If(block.equal(last), sequence(*statements), store, self.span)]
-        return self._guarded(self.plan.guards, sequence(*statements))
+            if keys.of(values[0]) != keys.of(self._partial(owner)):
+                body = self._finished(block, owner, len(self.leaves), body)
+        return self._guarded(self.plan.guards, body)
+
+    def _partial(self, owner: Stage) -> Load:
+        """The element of a partial result that this stage keeps."""
+        partial = self.builder.schedule[owner.outputs[0]].outputs[0]
+        place = self.builder.index(partial, [self.plan.axis_value[a] for a in self.stage.axes])
+        return Load(self.builder.buffers[partial], place, partial.dtype)
+
+    def _finished(self, block: IterVar, owner: Stage, position: int, body: Stmt) -> Stmt:
+        """`body` in the last K-block; in those before, the loops from `position` inwards keep the partial result."""
+        last = self.builder.plans[owner].loops[block] - 1
+        fresh: dict[Var, Expr] = {leaf: Var(leaf.name) for leaf in self.leaves[position:]}
+        load = substitute(self._partial(owner), fresh)
+        keep: Stmt = Store(self._output(0), tuple(substitute(i, fresh) for i in self.indices), load, self.span)
+        for leaf in reversed(self.leaves[position:]):
+            variable = fresh[leaf]
+            assert isinstance(variable, Var)
+            keep = For(variable, ex.const(0), self.plan.loops[leaf], LoopKind.SERIAL, keep, span=leaf.span)
+        return If(block.equal(last), body, keep, self.span)
 
     def _initialise(self, position: int) -> Stmt:
         """Set the reduction's state to its identity, over the data loops that are inside the first reduce loop."""
         first = self.plan.body[0]
         assert isinstance(first, Reduce)
+        if self.replaced is not None and not self.adopted and (reset := self._match().reset) is not None:
+            return self._reset(position, reset)
         inner = [leaf for leaf in self.leaves[position:] if leaf.kind is AxisKind.DATA]
         fresh: dict[Var, Expr] = {leaf: Var(leaf.name) for leaf in inner}
         for leaf, var in fresh.items():
@@ -449,6 +483,19 @@ class _Nest:
             var = fresh[leaf]
             assert isinstance(var, Var)
             body = self._loop(leaf, body, var) if self.replaced is None else self._initial_loop(leaf, body, var)
+        return body
+
+    def _reset(self, position: int, statement: Stmt) -> Stmt:
+        """An instruction that stores the identity, in the data loops between the first reduce loop and the replaced
+        ones."""
+        between = [leaf for leaf in self.leaves[position : self.replaced] if leaf.kind is AxisKind.DATA]
+        fresh: dict[Var, Expr] = {leaf: Var(leaf.name) for leaf in between}
+        data = [g for g in self.plan.guards if not self._mentions_reduce(g)]
+        body = substitute(self._guarded(data, statement), fresh)
+        for leaf in reversed(between):
+            variable = fresh[leaf]
+            assert isinstance(variable, Var)
+            body = self._loop(leaf, body, variable)
         return body
 
     def _initial_loop(self, leaf: IterVar, body: Stmt, var: Var) -> Stmt:

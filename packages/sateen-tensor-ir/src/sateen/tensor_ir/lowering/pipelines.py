@@ -12,10 +12,12 @@ from typing import Generic, TypeVar
 
 from sateen.runtime.device import opencl
 from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.lowering.check_expansion import check_expansion
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
+from sateen.tensor_ir.lowering.expand_instructions import expand_instructions
 from sateen.tensor_ir.lowering.index_width import shorten_fixed_indices, shorten_indices
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 from sateen.tensor_ir.lowering.interleave_threads import interleave_threads
@@ -58,11 +60,13 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a pass may ask about: the treatment of calls, the machine, and who listens to remarks."""
+    """What a pass may ask about: the treatment of calls, the machine, who listens to remarks, and whether the emitter
+    spells an instruction."""
 
     calls: Calls
     machine: Machine
     listener: Listener = unheard
+    spells: Callable[[TensorIntrinsic], bool] = lambda _: True
 
 
 def pass_name(transform: Pass) -> str:
@@ -109,8 +113,13 @@ def _with_body(function: Function, body: Stmt) -> Function:
     return function if body is function.body else replace(function, body=body)
 
 
+def _without_foreign(function: Function, setting: Setting) -> Function:
+    return expand_instructions(function, setting.spells)
+
+
 LLVM = Pipeline(
     (
+        ("expand_instructions", _without_foreign),
         ("vectorize_loops", lambda function, setting: vectorize_loops(function, setting.machine, setting.listener)),
         ("keep_in_registers", lambda function, setting: keep_in_registers(function, setting.machine, setting.listener)),
         ("expand_calls", _expand),
@@ -121,6 +130,7 @@ LLVM = Pipeline(
 C = Pipeline(
     (
         ("refuse_flushing", lambda function, _: refuse_flushing(function)),
+        ("expand_instructions", _without_foreign),
         ("expand_calls", _expand),
     ),
     lambda function: shorten_fixed_indices(split_tasks(function), C_INDEX_BITS),
@@ -128,6 +138,7 @@ C = Pipeline(
 OPENCL = Pipeline(
     (
         ("refuse_flushing", lambda function, _: refuse_flushing(function)),
+        ("expand_instructions", _without_foreign),
         ("expand_calls", _expand),
         ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
     ),

@@ -43,6 +43,9 @@ from sateen.tensor_ir.te.recurrence import scan
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
 from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
 
+# isort: split
+from sateen.tensor_ir.intrinsics.declaration import decl_tensor_intrin  # last, since instructions are defined in te
+
 
 def all(*conditions: _Any) -> Expr:
     """The conjunction, evaluated left to right; true for none. Raises ExpressionError for an operand that is no
@@ -101,6 +104,7 @@ __all__ = [
     "cos",
     "create_schedule",
     "decl_buffer",
+    "decl_tensor_intrin",
     "div",
     "erf",
     "exp",

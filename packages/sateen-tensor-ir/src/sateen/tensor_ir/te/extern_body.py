@@ -58,14 +58,7 @@ def extern(
         for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
     ]
     ins, outs = _declared(name, "in_buffers", in_buffers, ins), _declared(name, "out_buffers", out_buffers, outs)
-    body = fcompute(list(ins), list(outs))
-    if isinstance(body, Call):
-        body = Evaluate(body)
-    if not isinstance(body, Stmt):
-        found = type(body).__name__
-        raise ExpressionError(f"extern {name!r} expects a statement from its function (ib.get()), found {found}")
-    body = _PackedInputs(ins).rewrite(body)
-    _check_body(name, body, ins, outs)
+    body = program(f"extern {name!r}", fcompute(list(ins), list(outs)), ins, outs)
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body)
     return op.outputs if many else op.outputs[0]
 
@@ -122,26 +115,40 @@ def _dtypes(
     return [element_type(d) for d in dtype]
 
 
-def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:
+def program(where: str, body: Any, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
+    """What a function of buffers gives as a statement; a call is one, for its effect.
+
+    Raises ExpressionError, which begins with `where`, if it is none, uses anything other than these buffers, their
+    symbols and what it declares itself, or stores to an input.
+    """
+    if isinstance(body, Call):
+        body = Evaluate(body)
+    if not isinstance(body, Stmt):
+        found = type(body).__name__
+        raise ExpressionError(f"{where} expects a statement from its function (ib.get()), found {found}")
+    statement: Stmt = _PackedInputs(ins).rewrite(body)
+    _check_body(where, statement, ins, outs)
+    return statement
+
+
+def _check_body(where: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:
     nodes = list(walk(body))
     known = {*ins, *outs} | {n.buffer for n in nodes if isinstance(n, Allocate)}
     for node in nodes:
         if isinstance(node, (Read, Reduce)):
             what = f"tensor {node.tensor.name!r}" if isinstance(node, Read) else f"reduction {node.combiner.name!r}"
-            raise ExpressionError(
-                f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given"
-            )
+            raise ExpressionError(f"{where}: the body uses {what}; it may use only the buffers that it is given")
         read, written = (node.buffer,) if isinstance(node, Prefetch) else read_by(node), written_by(node)
         for buffer in (*read, *written):
             if buffer not in known:
-                raise ExpressionError(f"extern {name!r}: the body uses buffer {buffer.name!r}, which it was not given")
+                raise ExpressionError(f"{where}: the body uses buffer {buffer.name!r}, which it was not given")
         for buffer in written:
             if buffer in ins:
-                raise ExpressionError(f"extern {name!r}: the body stores to input {buffer.name!r}")
+                raise ExpressionError(f"{where}: the body stores to input {buffer.name!r}")
     symbols = {v for b in (*ins, *outs) for e in (*b.shape, *(b.strides or ())) for v in free_vars(e)}
     unknown = sorted(v.name for v in free_vars(body) - symbols)
     if unknown:
         raise ExpressionError(
-            f"extern {name!r}: the body uses {', '.join(map(repr, unknown))}, which is no symbol of its shapes "
+            f"{where}: the body uses {', '.join(map(repr, unknown))}, which is no symbol of its shapes "
             "and has no loop or let around it"
         )

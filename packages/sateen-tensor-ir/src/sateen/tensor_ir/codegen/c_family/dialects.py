@@ -30,6 +30,10 @@ class Dialect:
         """The treatment of calls: those that the language spells are kept, unless the user gives a rule for them."""
         return Calls(rules, rules.unchanged(f for f in FUNCTIONS.values() if self.spelling(f) is not None))
 
+    def spells(self, intrinsic: TensorIntrinsic) -> bool:
+        """Whether it has words for an instruction."""
+        return self.instruction(intrinsic) is not None
+
 
 C99 = Dialect(
     "C99",

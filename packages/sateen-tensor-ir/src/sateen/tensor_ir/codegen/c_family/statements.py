@@ -8,8 +8,9 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions
 from sateen.tensor_ir.codegen.c_family.literals import UNARY
-from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
+from sateen.tensor_ir.codegen.missing_code import no_code
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.intrinsics.storage import strides_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
@@ -101,12 +102,13 @@ class Statements(Expressions):
         code = self.dialect.instruction(s.instruction)
         if code is None:
             raise no_code(s, self.function_name, self.dialect.name)
-        require_contiguous(s, Analyzer())
-        self.begin(*s.indices)
+        strides = strides_of(s, Analyzer())
+        self.begin(*s.indices, *strides.values())
         operands = zip(s.instruction.operands, s.regions, strict=True)
-        pointers = {o.name: f"(&{self.element(r.buffer, r.indices)})" for o, r in operands}
+        names = {o.name: f"(&{self.element(r.buffer, r.indices)})" for o, r in operands}
+        names |= {variable.name: f"({self.text(value)})" for variable, value in strides.items()}
         with self.braces(""):
-            for line in Template(code.text.strip("\n")).substitute(self.dialect.types, **pointers).splitlines():
+            for line in Template(code.text.strip("\n")).substitute(self.dialect.types, **names).splitlines():
                 self.line(line)
 
     def _apart(self, s: Stmt) -> None:

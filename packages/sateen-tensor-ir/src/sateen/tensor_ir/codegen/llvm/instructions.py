@@ -1,16 +1,19 @@
-"""Instructions on regions to LLVM text: each operand is one vector, from memory or from registers."""
+"""Instructions on regions to LLVM text: operands are vectors, from memory or from registers, or pointers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, storage_type
-from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
-from sateen.tensor_ir.intrinsics.code import VectorType
+from sateen.tensor_ir.codegen.missing_code import no_code
+from sateen.tensor_ir.intrinsics.code import FunctionText, VectorCall, VectorType
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.intrinsics.storage import strides_of
 from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 
 
@@ -24,9 +27,10 @@ class Instructions:
         self.registers = expressions.registers
         self.conversions = expressions.conversions
         self.memory = expressions.memory
+        self.value = expressions.value
 
     def call(self, s: Intrinsic[TensorIntrinsic]) -> None:
-        """The instruction on whole regions, each a vector."""
+        """The instruction by its code for the processor."""
         code = s.instruction.vector_call(self.writer.module.features)
         if code is None:
             needed = " or ".join(" and ".join(alternative.features) for alternative in s.instruction.llvm)
@@ -36,7 +40,42 @@ class Instructions:
                 f"intrinsic {s.instruction.name!r} is inside of the vectorized loop {self.environment.lane.name!r}; "
                 "put it outside"
             )
-        require_contiguous(s, self.environment.analyzer)
+        strides = strides_of(s, self.environment.analyzer)
+        if isinstance(code, FunctionText):
+            self._function(s, code, strides)
+        else:
+            self._vector_call(s, code)
+
+    def _function(self, s: Intrinsic[TensorIntrinsic], code: FunctionText, strides: Mapping[Var, Expr]) -> None:
+        """A call of a function whose text is part of the module."""
+        for line in code.text.splitlines():
+            if line.startswith("declare"):
+                self.writer.module.declarations[line] = None
+        self.writer.module.routines[
+            "\n".join(line for line in code.text.splitlines() if not line.startswith("declare"))
+        ] = None
+        given = []
+        for operand, region in zip(s.instruction.operands, s.regions, strict=True):
+            if self.registers.holds(region.buffer):
+                raise CodegenError(
+                    f"intrinsic {s.instruction.name!r}, operand {operand.name!r}: function {code.name!r} expects it in "
+                    f"memory, found {region.buffer.name!r} in registers; set_scope('local') puts it there"
+                )
+            if operand not in s.instruction.in_place:
+                given.append(f"ptr {self._pointer(region)[0]}")
+        given += [self.writer.resized(self.value(stride), "i64").typed for stride in strides.values()]
+        self.memory.forget_loads({region.buffer for region in s.outputs})
+        self.writer.lines.append(f"  call void @{code.name}({', '.join(given)})")
+
+    def _pointer(self, region: Region) -> tuple[str, int]:
+        """The address of a region's first element, and its alignment."""
+        first = Load(region.buffer, region.indices, region.buffer.dtype)
+        constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
+        alignment = self.addresses.alignment(region.buffer, constant, terms)
+        return self.addresses.pointer(region.buffer, constant, terms), alignment
+
+    def _vector_call(self, s: Intrinsic[TensorIntrinsic], code: VectorCall) -> None:
+        """The instruction on whole regions, each a vector."""
         operands = [self._filling(t, r) for t, r in zip(code.operands, s.inputs, strict=True)]
         types = ", ".join(map(str, code.operands))
         self.writer.module.declarations[f"declare {code.result} @llvm.{code.name}({types})"] = None
@@ -70,9 +109,7 @@ class Instructions:
             start, _ = self.registers.slot(first)
             held = self.registers.held(region.buffer, self.registers.slots[region.buffer], (start, size))
             return self.conversions.narrow(held, region.buffer.dtype)
-        constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
-        pointer = self.addresses.pointer(region.buffer, constant, terms)
-        alignment = self.addresses.alignment(region.buffer, constant, terms)
+        pointer, alignment = self._pointer(region)
         kind = storage_type(region.buffer.dtype)
         return self.writer.emit(f"load <{size} x {kind}>, ptr {pointer}, align {alignment}", kind, size)
 
@@ -83,8 +120,6 @@ class Instructions:
             widened = self.conversions.widen(value, region.buffer.dtype)
             self.registers.put(self.registers.slots[region.buffer], (start, value.lanes), widened)
             return
-        constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
-        pointer = self.addresses.pointer(region.buffer, constant, terms)
-        alignment = self.addresses.alignment(region.buffer, constant, terms)
+        pointer, alignment = self._pointer(region)
         self.memory.forget_loads({region.buffer})
         self.writer.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")

@@ -1,0 +1,128 @@
+"""The te definition of an instruction as loops, for targets that have no code for it; and those of its two steps, if it
+is a reduction that starts from nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.stmt import Allocate, For, If, Let, LoopKind, Stmt, Store, sequence
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
+from sateen.tensor_ir.te.operations import compute, placeholder
+from sateen.tensor_ir.te.reduction import combine
+from sateen.tensor_ir.te.tensor import Operation, Tensor
+
+
+def loops_of(outputs: Sequence[Tensor], buffers: Mapping[Tensor, Buffer]) -> Stmt:
+    """A statement that computes `outputs` by definition; `buffers` hold inputs and outputs.
+
+    All inputs are read before an output is written, since they may overlap.
+    """
+    results = {t: Buffer(f"{t.name}_result", t.shape, t.dtype, Scope.LOCAL) for t in outputs}
+    own: dict[Tensor, Buffer] = {}
+    nests = []
+    for op in _producers_first(outputs):
+        if op.outputs[0] in buffers and op.is_given:
+            continue
+        for t in op.outputs:
+            own[t] = results.get(t) or Buffer(t.name, t.shape, t.dtype, Scope.LOCAL, data=op.data)
+        if op.data is None:
+            nests.append(_nest(op, {**buffers, **own}))
+    copies = [_copied(results[t], buffers[t]) for t in outputs]
+    body = sequence(*nests, *copies)
+    for buffer in own.values():
+        body = body if buffer.data is not None else Allocate(buffer, body)
+    return body
+
+
+def reset_of(outputs: Sequence[Tensor], reduction: Reduce) -> tuple[Tensor, ...]:
+    """The identity of a reduction as the elements of tensors with the shapes of `outputs`."""
+    return tuple(
+        compute(t.shape, lambda *_, value=value: value, name=t.name)
+        for t, value in zip(outputs, reduction.combiner.identity, strict=True)
+    )
+
+
+def update_of(outputs: Sequence[Tensor], reduction: Reduce) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Placeholders of what is there before, and the reduction `outputs` combined with it."""
+    before = tuple(placeholder(t.shape, t.dtype, name=f"{t.name}_before") for t in outputs)
+
+    def element(*indices: IterVar) -> tuple[Expr, ...]:
+        return combine(reduction.combiner, [t(*indices) for t in before], [t(*indices) for t in outputs])
+
+    return before, compute(outputs[0].shape, element, name=outputs[0].op.name)
+
+
+def _producers_first(tensors: Sequence[Tensor]) -> list[Operation]:
+    done: dict[Operation, None] = {}
+
+    def visit(op: Operation) -> None:
+        for t in op.inputs:
+            visit(t.op)
+        done.setdefault(op)
+
+    for t in tensors:
+        visit(t.op)
+    return list(done)
+
+
+def _nest(op: Operation, buffers: Mapping[Tensor, Buffer]) -> Stmt:
+    """The loops of an operation: those over its axes around its elements."""
+    fresh = {axis: Var(axis.name) for axis in (*op.axis, *op.reduce_axis)}
+    values: dict[Var, Expr] = dict(fresh.items())
+    loads = _Loads(buffers)
+    held = [buffers[t] for t in op.outputs]
+    indices = tuple(fresh[axis] for axis in op.axis)
+
+    def value(e: Expr) -> Expr:
+        return loads.rewrite(substitute(e, values))
+
+    first = op.body[0]
+    if isinstance(first, Reduce):
+        start = [Store(b, indices, e) for b, e in zip(held, first.combiner.identity, strict=True)]
+        condition = value(first.where)
+        update = _combined(first, held, indices, [value(e) for e in first.sources])
+        inner = update if ex.is_const(condition, True) else If(condition, update)
+        body = sequence(*start, _looped(op.reduce_axis, fresh, inner))
+    else:
+        body = sequence(*(Store(b, indices, value(e)) for b, e in zip(held, op.body, strict=True)))
+    return _looped(op.axis, fresh, body)
+
+
+def _combined(reduction: Reduce, held: Sequence[Buffer], indices: tuple[Var, ...], terms: Sequence[Expr]) -> Stmt:
+    """Terms combined into the state, all of which is computed before any of it is stored."""
+    state = [Load(b, indices, b.dtype) for b in held]
+    new = [Var(f"new{i}", b.dtype) for i, b in enumerate(held)]
+    body: Stmt = sequence(*(Store(b, indices, v) for b, v in zip(held, new, strict=True)))
+    for variable, e in zip(reversed(new), reversed(combine(reduction.combiner, state, terms)), strict=True):
+        body = Let(variable, e, body)
+    return body
+
+
+def _copied(source: Buffer, target: Buffer) -> Stmt:
+    indices = tuple(Var(f"i{d}") for d in range(len(source.shape)))
+    body: Stmt = Store(target, indices, Load(source, indices, source.dtype))
+    for index, extent in zip(reversed(indices), reversed(source.shape), strict=True):
+        body = For(index, ex.const(0), extent, LoopKind.SERIAL, body)
+    return body
+
+
+def _looped(axes: Sequence[IterVar], fresh: Mapping[IterVar, Var], body: Stmt) -> Stmt:
+    for axis in reversed(axes):
+        body = For(fresh[axis], ex.const(0), axis.extent, LoopKind.SERIAL, body)
+    return body
+
+
+class _Loads(SharingRewriter):
+    """Loads from buffers in the place of reads of tensors."""
+
+    def __init__(self, buffers: Mapping[Tensor, Buffer]) -> None:
+        super().__init__()
+        self.buffers = buffers
+
+    def rewrite_Read(self, e: Read[Tensor]) -> Expr:
+        e = self.descend(e)
+        return Load(self.buffers[e.tensor], e.indices, e.dtype)
