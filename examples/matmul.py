@@ -1,6 +1,8 @@
 """A matrix product, scheduled step by step from plain loops to the peak of the machine.
 
 Every step computes C = A·B; only the schedule changes, and from `packed` on, a copy of B in another order is a stage.
+The steps are built with `keep_loops`, so that each shows what its schedule alone gives; `left to build` is the first
+step without that. The program prints the loops of each step, then the speed.
 """
 
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from sateen import runtime
-from sateen.tensor_ir import Machine, PeakMeter, build, te
+from sateen.tensor_ir import CompiledModule, Machine, PeakMeter, build, lower, te
 
 N = 1024
 MACHINE = Machine.of("llvm")
@@ -18,6 +20,7 @@ LANES = MACHINE.lanes("float32")
 ROWS, COLUMNS = 6, LANES * (4 if MACHINE.vector_registers >= 32 else 2)
 """ROWS × COLUMNS sums fit into the vector registers, with room for a row of B and an element of A."""
 
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 Scheduled = tuple[te.Schedule, list[te.Tensor]]
 
 
@@ -35,12 +38,24 @@ def blocked(rows: int) -> Scheduled:
     i, j = C.op.axis
     io, jo, ii, ji = s[C].tile(i, j, 32, COLUMNS)
     ko, ki = s[C].split(C.op.reduce_axis[0], factor=4)
-    s[C].reorder(io, jo, ko, ii, ki, ji)
+    s[C].reorder(io, jo, ko, ki, ii, ji)
     return s, [A, B, C]
 
 
 def vectorized(rows: int) -> Scheduled:
-    """A vector of j at a time, the small loops written out."""
+    """A vector of j at a time."""
+    s, [A, B, C] = naive(rows)
+    i, j = C.op.axis
+    io, jo, ii, ji = s[C].tile(i, j, 32, COLUMNS)
+    ko, ki = s[C].split(C.op.reduce_axis[0], factor=4)
+    jv, lane = s[C].split(ji, factor=LANES)
+    s[C].reorder(io, jo, ko, ki, ii, jv, lane)
+    s[C].vectorize(lane)
+    return s, [A, B, C]
+
+
+def permuted(rows: int) -> Scheduled:
+    """The small loop over k inside that over rows, and written out: a row of C gets 4 terms while in registers."""
     s, [A, B, C] = naive(rows)
     i, j = C.op.axis
     io, jo, ii, ji = s[C].tile(i, j, 32, COLUMNS)
@@ -116,22 +131,26 @@ def parallel(rows: int) -> Scheduled:
     return s, [A, B, C]
 
 
-STEPS = {naive: 32, blocked: 32, vectorized: N, packed: N, register_tile: N, parallel: N}
+STEPS = {naive: 32, blocked: 32, vectorized: N, permuted: N, packed: N, register_tile: N, parallel: N}
 """Each step with the rows of C that it is measured on."""
+
+
+def checked(matmul: CompiledModule, a: Array, b: Array) -> Callable[[], object]:
+    """A call of the function, whose result has been compared with NumPy's."""
+    A, B, C = runtime.array(a), runtime.array(b), runtime.empty((len(a), N))
+    matmul(A, B, C)
+    np.testing.assert_allclose(C.numpy(), a.astype(np.float64) @ b, rtol=0, atol=1e-3)
+    return matmul["run"].bind(A, B, C)
 
 
 def main() -> None:
     a, b = np.random.default_rng(0).standard_normal((2, N, N), dtype=np.float32)
-    expected = a.astype(np.float64) @ b
-
     runs: dict[str, tuple[Callable[[], object], int]] = {}
     for step, rows in STEPS.items():
         schedule, arguments = step(rows)
-        matmul = build(schedule, arguments, target="llvm", name="matmul")
-        A, B, C = runtime.array(a[:rows]), runtime.array(b), runtime.empty((rows, N))
-        matmul(A, B, C)
-        np.testing.assert_allclose(C.numpy(), expected[:rows], rtol=0, atol=1e-3)
-        runs[step.__name__] = matmul["matmul"].bind(A, B, C), rows
+        print(f"{step.__name__}: {step.__doc__}\n{lower(schedule, arguments).body}\n")
+        runs[step.__name__] = checked(build(schedule, arguments, keep_loops=True), a[:rows], b), rows
+    runs["left to build"] = checked(build(*naive(N)), a, b), N
     runs["NumPy"] = partial(np.matmul, a, b), N
 
     meter = PeakMeter()
