@@ -103,6 +103,7 @@ def test_null_and_overlap_are_told() -> None:
             "matmul: expected a device for its kernels, found a host without it",
         ),
         (Status.QUEUE, ExecutionError, "matmul: the device failed at work that it had queued"),
+        (Status.TILES, ExecutionError, "matmul: the system gives this process no tile registers (AMX)"),
         (
             Status.ABI_VERSION,
             ArtifactError,

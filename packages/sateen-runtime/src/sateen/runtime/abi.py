@@ -134,6 +134,7 @@ class Status(IntEnum):
     NO_DEVICE = 13
     QUEUE = 14
     FUNCTION = 15
+    TILES = 16
 
     def at(self, argument: int, dimension: int = 0) -> int:
         """The status that says this of an argument, and of one of its dimensions."""

@@ -31,6 +31,8 @@ def failure_of(signature: Signature, arguments: Sequence[NDArray], failure: Fail
             return ExecutionError(f"{signature.name}: the device failed at work that it had queued")
         case Status.FUNCTION:
             return ExecutionError(f"{signature.name}: a function that it calls failed")
+        case Status.TILES:
+            return ExecutionError(f"{signature.name}: the system gives this process no tile registers (AMX)")
     if words := _expected_and_found(signature, arguments, failure):
         return ArgumentError(f"{_place(signature, failure.argument)}: {words}")
     found = f"status {failure.code} of argument {failure.argument}"

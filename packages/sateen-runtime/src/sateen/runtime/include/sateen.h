@@ -153,7 +153,8 @@ enum {
   SATEEN_STATUS_LAUNCH = 12,
   SATEEN_STATUS_NO_DEVICE = 13,
   SATEEN_STATUS_QUEUE = 14,
-  SATEEN_STATUS_FUNCTION = 15
+  SATEEN_STATUS_FUNCTION = 15,
+  SATEEN_STATUS_TILES = 16
 };
 #define SATEEN_CODE_OF(status) ((status) & 0xff)
 #define SATEEN_ARGUMENT_OF(status) (((status) >> 8) & 0xffff)

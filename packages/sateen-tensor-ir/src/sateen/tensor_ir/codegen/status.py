@@ -25,6 +25,7 @@ STATUS_MESSAGES: Mapping[Status, str] = MappingProxyType(
         Status.NO_DEVICE: "the host has no such device",
         Status.QUEUE: "work on a device failed",
         Status.FUNCTION: "a function that is called failed",
+        Status.TILES: "the system gives the process no tile registers",
     }
 )
 """The texts by the lowest byte of a status; the other bytes give argument and dimension."""

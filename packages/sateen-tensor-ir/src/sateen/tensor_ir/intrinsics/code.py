@@ -41,6 +41,21 @@ class VectorCall:
     features: tuple[str, ...]
 
 
+TILE_ROWS, TILE_ROW_BYTES = 16, 64
+"""The size of a tile register of AMX."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileCall:
+    """A call of `llvm.x86.NAME.internal` on tile registers, for an instruction whose operands are whole tiles.
+
+    They are the sums, the factors of their rows, and the factors of their columns. The processor needs all `features`.
+    """
+
+    name: str
+    features: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class StatementText:
     """Statements of C, OpenCL C included, in a block of their own.

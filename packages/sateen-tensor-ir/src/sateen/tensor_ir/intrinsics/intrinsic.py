@@ -10,7 +10,7 @@ import numpy as np
 
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.interpret.elements import ElementOracle
-from sateen.tensor_ir.intrinsics.code import FunctionText, StatementText, VectorCall
+from sateen.tensor_ir.intrinsics.code import FunctionText, StatementText, TileCall, VectorCall
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Const
 from sateen.tensor_ir.ir.stmt import Stmt
@@ -36,7 +36,7 @@ class TensorIntrinsic:
     name: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    llvm: tuple[VectorCall | FunctionText, ...] = ()
+    llvm: tuple[VectorCall | TileCall | FunctionText, ...] = ()
     c99: StatementText | None = None
     opencl: StatementText | None = None
     buffers: tuple[Buffer, ...] = ()
@@ -83,7 +83,7 @@ class TensorIntrinsic:
         """Whether any target has code for it."""
         return bool(self.llvm) or not (self.c99 is None and self.opencl is None and self.body is None)
 
-    def vector_call(self, features: frozenset[str]) -> VectorCall | FunctionText | None:
+    def vector_call(self, features: frozenset[str]) -> VectorCall | TileCall | FunctionText | None:
         """The code for a processor with these features, by LLVM's names; None if it has too few for any."""
         return next((code for code in self.llvm if features.issuperset(code.features)), None)
 

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from sateen.tensor_ir.intrinsics.dot import DOTS
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.matrix import MATRICES
+from sateen.tensor_ir.intrinsics.tile import TILES
 
 INTRINSICS: Mapping[str, TensorIntrinsic] = MappingProxyType(
-    {intrinsic.name: intrinsic for intrinsic in (*DOTS, *MATRICES)}
+    {intrinsic.name: intrinsic for intrinsic in (*DOTS, *MATRICES, *TILES)}
 )

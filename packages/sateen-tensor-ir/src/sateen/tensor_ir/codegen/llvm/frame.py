@@ -20,7 +20,7 @@ class Frame:
         """Storage of constant size, used again where the statement that allocates it is written out several times."""
         self.noalias: set[str] = set()
         """Pointers to memory that no other pointer of the function reaches."""
-        self.stack: Lines = []
+        self.stack = writer.stack
         self.arena: Lines = []
         """Lines at the function's start: storage on the stack, and places in the arena."""
         self.arena_bytes = 0
@@ -97,7 +97,30 @@ class Frame:
         self.writer.start_block(fine)
 
     def define(self, name: str, parameters: str, linkage: str) -> str:
-        """The finished function: storage, the body, whose first block is `work`, one exit that gives memory back."""
+        """The finished function: storage, the body, whose first block is `work`, one exit that gives memory back.
+
+        With a guard the body is a function of its own, of which nothing runs before the guard has returned 0.
+        """
+        if not self.writer.guard:
+            return self._define(name, parameters, linkage)
+        body = self._define(f"{name}.guarded", parameters, "internal")
+        self.can_fail = True
+        operands = ", ".join(f"{words[0]} {words[-1]}" for words in map(str.split, parameters.split(", ")))
+        guarded = f"""\
+define {linkage} i32 @{name}({parameters}) #0 {{
+  %status = call i32 @{self.writer.guard}()
+  %refused = icmp ne i32 %status, 0
+  br i1 %refused, label %refuse, label %run
+refuse:
+  ret i32 %status
+run:
+  %result = call i32 @{name}.guarded({operands})
+  ret i32 %result
+}}
+"""
+        return guarded + body
+
+    def _define(self, name: str, parameters: str, linkage: str) -> str:
         fails = self.can_fail or self.arena_bytes > 0
         if self.arena_bytes:
             self.can_fail = True

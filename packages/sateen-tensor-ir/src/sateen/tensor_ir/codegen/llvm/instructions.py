@@ -1,4 +1,4 @@
-"""Instructions on regions to LLVM text: operands are vectors, from memory or from registers, or pointers."""
+"""Instructions on regions to LLVM text: operands are vectors or tiles, from memory or from registers, or pointers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, storage_type
 from sateen.tensor_ir.codegen.missing_code import no_code
-from sateen.tensor_ir.intrinsics.code import FunctionText, VectorCall, VectorType
+from sateen.tensor_ir.intrinsics.code import FunctionText, TileCall, VectorCall, VectorType
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.storage import strides_of
-from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region
+
+
+def tiles_of(s: Intrinsic[TensorIntrinsic], features: frozenset[str]) -> frozenset[Buffer]:
+    """The buffers whose regions an instruction takes as tile registers on a processor with these features."""
+    is_on_tiles = isinstance(s.instruction.vector_call(features), TileCall)
+    return frozenset(region.buffer for region in s.regions) if is_on_tiles else frozenset()
 
 
 class Instructions:
@@ -43,6 +49,8 @@ class Instructions:
         strides = strides_of(s, self.environment.analyzer)
         if isinstance(code, FunctionText):
             self._function(s, code, strides)
+        elif isinstance(code, TileCall):
+            self._tile_call(s, code)
         else:
             self._vector_call(s, code)
 
@@ -84,6 +92,27 @@ class Instructions:
         (output,) = s.outputs
         stored = VectorType(storage_type(output.buffer.dtype), prod(output.extents))
         self._region_store(output, self._as(stored, result))
+
+    def _tile_call(self, s: Intrinsic[TensorIntrinsic], code: TileCall) -> None:
+        """The instruction on regions that are tiles."""
+        sums, a, b = map(self._tile, s.inputs)
+        (output,) = s.outputs
+        result = self.registers.tiles.product(code, sums, a, b)
+        first = Load(output.buffer, output.indices, output.buffer.dtype)
+        if self.registers.holds(output.buffer):
+            slot = self.registers.slot(first)[0], prod(output.extents)
+            self.registers.put(self.registers.slots[output.buffer], slot, result)
+            return
+        self.memory.forget_loads({output.buffer})
+        self.registers.tiles.store(result, self._pointer(output)[0])
+
+    def _tile(self, region: Region) -> LlvmValue:
+        """A region as a tile."""
+        first = Load(region.buffer, region.indices, region.buffer.dtype)
+        if self.registers.holds(region.buffer):
+            slots = self.registers.slots[region.buffer]
+            return self.registers.tile(region.buffer, slots, self.registers.slot(first)[0])
+        return self.memory.tile(first, self.registers.tiles.load)
 
     def _filling(self, wanted: VectorType, region: Region) -> LlvmValue:
         """A region as a vector of `wanted`; one with fewer bits is repeated."""

@@ -150,10 +150,19 @@ class Memory:
 
     def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], LlvmValue]) -> LlvmValue:
         """The value in memory, widened; it is loaded again only if it may have changed."""
+        return self._remembered(key, lambda: self.conversions.widen(load(), access.dtype))
+
+    def tile(self, first: Load, load: Callable[[str], LlvmValue]) -> LlvmValue:
+        """The tile from an element on, by the function that loads it; again only if it may have changed."""
+        constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
+        key = first.buffer, constant, _texts(terms), 0, "tile"
+        return self._remembered(key, lambda: load(self.addresses.pointer(first.buffer, constant, terms)))
+
+    def _remembered(self, key: tuple[Any, ...], load: Callable[[], LlvmValue]) -> LlvmValue:
         for scope in reversed(self.writer.scopes):
             if key in scope.loads:
                 return scope.loads[key]
-        result = self.writer.scopes[-1].loads[key] = self.conversions.widen(load(), access.dtype)
+        result = self.writer.scopes[-1].loads[key] = load()
         return result
 
     def _gather(self, e: Load) -> LlvmValue:

@@ -1,6 +1,7 @@
 """Buffers of scope `register`: their elements are SSA values, keyed by constant position and width.
 
 A slot is (first element, lanes; 0 for a scalar). Accesses of another width split a slot or join several with shuffles.
+A buffer whose blocks instructions take as tile registers has them there while loops change it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import NamedTuple
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.environment import Environment
+from sateen.tensor_ir.codegen.llvm.tiles import TILE_BYTES, Tiles, is_tile
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, undefined_value
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
+from sateen.tensor_ir.intrinsics.code import TILE_ROW_BYTES
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import Store
@@ -53,6 +56,9 @@ class Registers:
         self.slots: dict[Buffer, Slots] = {}
         """The slots of each buffer that is allocated here."""
         self.loops: list[OpenLoop] = []
+        self.tiles = Tiles(writer)
+        self.tiled: set[Buffer] = set()
+        """The buffers that are tiles, one behind the other."""
 
     def holds(self, buffer: Buffer) -> bool:
         """Whether a buffer is in registers of this function."""
@@ -107,6 +113,25 @@ class Registers:
                 value = self.writer.emit(f"select {mask.typed}, {value.typed}, {old.typed}", value.kind, lanes)
         self.put(slots, slot, value)
 
+    def tile(self, buffer: Buffer, slots: Slots, first: int) -> LlvmValue:
+        """The elements from `first` on as a tile."""
+        size = buffer.dtype.bytes
+        slot = first, TILE_BYTES // size
+        if slot in slots and is_tile(slots[slot]):
+            return slots[slot]
+        lanes = TILE_ROW_BYTES // size
+        rows = [self.held(buffer, slots, (row, lanes)) for row in range(first, first + slot[1], lanes)]
+        return self.tiles.joined(rows)
+
+    def join_tiles(self, buffers: Iterable[Buffer]) -> None:
+        """Put the whole tiles of these buffers into tile registers, as loops carry them."""
+        for buffer in self.tiled.intersection(buffers, self.slots):
+            slots, lanes = self.slots[buffer], TILE_BYTES // buffer.dtype.bytes
+            known = {first + i for first, count in slots for i in range(count or 1)}
+            for first in range(0, buffer.size() or 0, lanes):
+                if known.issuperset(range(first, first + lanes)):
+                    self.put(slots, (first, lanes), self.tile(buffer, slots, first))
+
     # Where control joins.
 
     def snapshot(self) -> dict[Buffer, Slots]:
@@ -142,8 +167,7 @@ class Registers:
     def loop_finals(self) -> list[tuple[Phi, LlvmValue]]:
         """At the end of a loop's body: the carried slots, and their present values."""
         return [
-            (phi, self.held(phi.buffer, self.slots[phi.buffer], phi.slot, undefined=True))
-            for phi in self.loops[-1].phis
+            (phi, self._like(phi.result, phi.buffer, self.slots[phi.buffer], phi.slot)) for phi in self.loops[-1].phis
         ]
 
     def close_loop(self, finals: list[tuple[Phi, LlvmValue]], entry: str, latch: str) -> None:
@@ -174,11 +198,15 @@ class Registers:
                     merged[slot] = self.writer.emit(f"phi {value.type} {arms}", value.kind, value.lanes)
             self.slots[buffer] = merged
 
-    def _reshape(self, buffer: Buffer, slots: Slots, wanted: Iterable[Slot]) -> None:
+    def _reshape(self, buffer: Buffer, slots: Slots, wanted: Slots) -> None:
         """Split and join slots, so that `slots` has the `wanted` ones."""
-        for slot in wanted:
-            if slot not in slots:
-                self.put(slots, slot, self.held(buffer, slots, slot, undefined=True))
+        for slot, value in wanted.items():
+            if slot not in slots or is_tile(slots[slot]) != is_tile(value):
+                self.put(slots, slot, self._like(value, buffer, slots, slot))
+
+    def _like(self, other: LlvmValue, buffer: Buffer, slots: Slots, slot: Slot) -> LlvmValue:
+        """The value of a slot in the form of another one: a tile or a vector."""
+        return self.tile(buffer, slots, slot[0]) if is_tile(other) else self.held(buffer, slots, slot, undefined=True)
 
     def put(self, slots: Slots, slot: Slot, value: LlvmValue) -> None:
         """Set a slot; of others that overlap it, keep the elements outside of it."""
@@ -186,6 +214,8 @@ class Registers:
         if slot not in slots:
             for start, lanes in [other for other in slots if overlaps(other, [slot])]:
                 old = slots.pop((start, lanes))
+                if is_tile(old):
+                    old = self.tiles.part(old, value.kind, 0, lanes, TILE_BYTES // lanes)
                 for i in range(lanes):
                     if not first <= start + i < end:
                         slots[(start + i, 0)] = self.writer.emit(f"extractelement {old.typed}, i64 {i}", old.kind)
@@ -193,12 +223,14 @@ class Registers:
 
     def held(self, buffer: Buffer, slots: Slots, slot: Slot, *, undefined: bool = False) -> LlvmValue:
         """The value of a slot from slots of any width. Unset elements are `undefined`, or raise CodegenError."""
-        if slot in slots:
+        if slot in slots and not is_tile(slots[slot]):
             return slots[slot]
         first, lanes = slot
         kind = scalar_type(buffer.dtype)
         for (start, width), value in slots.items():
             if width and start <= first and first + (lanes or 1) <= start + width:
+                if is_tile(value):
+                    return self.tiles.part(value, kind, first - start, lanes, buffer.dtype.bytes)
                 if not lanes:
                     if value.literal is not None:
                         return literal(value.literal, kind)

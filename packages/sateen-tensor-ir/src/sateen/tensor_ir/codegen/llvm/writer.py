@@ -50,6 +50,10 @@ class FunctionWriter:
         self.index = index
         """The type in which the function computes indices."""
         self.entry: Lines = []
+        self.stack: Lines = []
+        """Storage on the stack, taken where the function begins."""
+        self.guard = ""
+        """The function that is called before this one, and returns a status; "" for none."""
         self.lines: Lines = []
         self.scopes: list[ScopeFrame] = [ScopeFrame(self.entry)]
         self.block = "work"
