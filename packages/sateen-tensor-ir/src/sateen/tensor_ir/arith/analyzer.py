@@ -17,6 +17,12 @@ from typing import NamedTuple
 from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
 from sateen.tensor_ir.arith.linear import Linear, constant, term
 from sateen.tensor_ir.arith.structure import StructuralKeys
+from sateen.tensor_ir.arith.symbols import (
+    greatest_quotient,
+    product_interval,
+    quotient_interval,
+    remainder_interval,
+)
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.choices import conjuncts
 from sateen.tensor_ir.ir.expr import Expr, Var
@@ -60,8 +66,12 @@ class Analyzer:
         """Atoms that are `form // k`."""
         self.remainders: dict[Expr, tuple[Linear, int]] = {}
         """Atoms that are `form % k`."""
-        self._of_symbols: dict[Expr, tuple[Linear, Linear]] = {}
+        self.symbolic_divisions: dict[Expr, tuple[Linear, Linear]] = {}
+        """Atoms that are quotients of a form by another one."""
+        self.symbolic_remainders: dict[Expr, tuple[Linear, Linear]] = {}
         """Atoms that are remainders of a form by another one."""
+        self.products: dict[Expr, tuple[Expr, Expr]] = {}
+        """Atoms that are products of two."""
         self.keys = StructuralKeys()
 
     # Ranges.
@@ -152,8 +162,7 @@ class Analyzer:
             if form.is_constant:
                 return form.constant
             for atom, coefficient in reversed(list(form.terms.items())):
-                bound = self.bounds.get(atom) if isinstance(atom, Var) else None
-                end = None if bound is None else bound.low if (coefficient > 0) == lowest else bound.high
+                end = self._symbolic_end(atom, lowest=(coefficient > 0) == lowest)
                 if end is not None and not end.is_constant:
                     form = form.without(atom) + end * coefficient
                     break
@@ -173,15 +182,41 @@ class Analyzer:
                 form = whole
         return None
 
+    def _symbolic_end(self, atom: Expr, *, lowest: bool) -> Linear | None:
+        """An end of an atom's range as a form; None if none is known."""
+        if isinstance(atom, Var):
+            bound = self.bounds.get(atom)
+            return None if bound is None else bound.low if lowest else bound.high
+        if lowest:
+            return None
+        if atom in self.symbolic_divisions:
+            return greatest_quotient(self, *self.symbolic_divisions[atom])
+        if atom in self.symbolic_remainders:
+            divisor = self.symbolic_remainders[atom][1]
+            least = self.lower(divisor)
+            return divisor - 1 if least is not None and least >= 0 else None
+        return None
+
+    def greatest(self, form: Linear) -> Linear:
+        """A form that is no less, where each variable is replaced by the end of its range, if it has one."""
+        result = constant(form.constant)
+        for atom, coefficient in form.terms.items():
+            end = self._symbolic_end(atom, lowest=coefficient < 0) if isinstance(atom, Var) else None
+            result = result + (term(atom) if end is None else end) * coefficient
+        whole = self._without_divisions(result, lowest=False)
+        return result if whole is None else whole
+
     def _without_divisions(self, form: Linear, *, lowest: bool) -> Linear | None:
         """A bound from x - k + 1 <= k·(x // k) <= x, such as n for (n + 7) // 8 · 8, or from x // k - y // k where
         x - y is known; None if the form has no such terms."""
         quotients = [(atom, c, *self.divisions[atom]) for atom, c in form.terms.items() if atom in self.divisions]
         for (a, c, x, k), (b, d, y, m) in combinations(quotients, 2):
-            apart = x - y
-            if c == -d and k == m and apart.is_constant:
-                least, most = apart.constant // k, -(-apart.constant // k)
-                return form.without(a).without(b) + c * (least if (c > 0) == lowest else most)
+            if c != -d or k != m:
+                continue
+            least = (c > 0) == lowest
+            apart = self.lower(x - y) if least else self.upper(x - y)
+            if apart is not None:
+                return form.without(a).without(b) + c * (apart // k if least else -(-apart // k))
         for atom, coefficient, x, k in quotients:
             if coefficient % k == 0:
                 end = x - (k - 1) if (coefficient > 0) == lowest else x
@@ -213,6 +248,12 @@ class Analyzer:
             low, high = self.interval(form)
             top = divisor - 1 if low is None or high is None or low < 0 else min(high, divisor - 1)
             return Interval(0, top)
+        if atom in self.products:
+            return Interval(*product_interval(*map(self.atom_interval, self.products[atom])))
+        if atom in self.symbolic_divisions:
+            return Interval(*quotient_interval(self, *self.symbolic_divisions[atom]))
+        if atom in self.symbolic_remainders:
+            return Interval(*remainder_interval(self, *self.symbolic_remainders[atom]))
         if isinstance(atom, (ex.Min, ex.Max)):
             return _extremum(atom, self.interval(self.form(atom.a)), self.interval(self.form(atom.b)))
         if isinstance(atom, ex.Select):
@@ -288,22 +329,26 @@ class Analyzer:
                     return a * b.constant
                 if a.is_constant:
                     return b * a.constant
-                return self._product(a, b)
+                return self.product(a, b)
             case ex.FloorDiv() | ex.FloorMod():
                 a, b = self.form(e.a), self.form(e.b)
                 if b.is_constant and b.constant > 0:
                     rule = divide_linear if isinstance(e, ex.FloorDiv) else modulo_linear
                     return rule(self, a, b.constant)
-                result = self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
-                if isinstance(e, ex.FloorMod):
-                    self._of_symbols.update(dict.fromkeys(result.terms, (a, b)))
-                return result
+                return self._by_symbols(type(e), a, b)
             case ex.Min() | ex.Max():
                 return self._extremum(e, self.form(e.a), self.form(e.b))
         simple = map_children(e, self.simplify)
         return self._opaque(simple, None) if type(simple) is type(e) else self.form(simple)
 
-    def _product(self, a: Linear, b: Linear) -> Linear:
+    def _by_symbols(self, kind: type[ex.FloorDiv | ex.FloorMod], a: Linear, b: Linear) -> Linear:
+        """The quotient or remainder of two forms as an atom."""
+        result = self._opaque(kind(self.expr(a), self.expr(b)), (a, b))
+        known = self.symbolic_divisions if kind is ex.FloorDiv else self.symbolic_remainders
+        known.update(dict.fromkeys(result.terms, (a, b)))
+        return result
+
+    def product(self, a: Linear, b: Linear) -> Linear:
         """Multiply out, so that (n + 1)·m and n·m + m have the same form; factors of an atom are kept in creation
         order."""
         result = constant(a.constant * b.constant)
@@ -312,6 +357,7 @@ class Analyzer:
         for x, cx in a.terms.items():
             for y, cy in b.terms.items():
                 atom = self.intern(("*", frozenset((x, y))), partial(ex.Mul, x, y))
+                self.products[atom] = (x, y)
                 result = result + term(atom, cx * cy)
         return result
 
@@ -326,7 +372,7 @@ class Analyzer:
     def recombine(self, form: Linear) -> Linear:
         """k·(x // k) + x % k is x."""
         for atom, coefficient in form.terms.items():
-            if atom in self.remainders or atom in self._of_symbols:
+            if atom in self.remainders or atom in self.symbolic_remainders:
                 numerator, multiple = self._multiple(atom)
                 quotient = multiple * coefficient
                 if quotient.terms and all(form.terms.get(a) == c for a, c in quotient.terms.items()):
@@ -338,8 +384,8 @@ class Analyzer:
         if remainder in self.remainders:
             x, k = self.remainders[remainder]
             return x, divide_linear(self, x, k) * k
-        x, by = self._of_symbols[remainder]
-        return x, self._product(self._opaque(ex.FloorDiv(self.expr(x), self.expr(by)), (x, by)), by)
+        x, by = self.symbolic_remainders[remainder]
+        return x, self.product(self._by_symbols(ex.FloorDiv, x, by), by)
 
     def intern(self, key: object, build: Callable[[], Expr]) -> Expr:
         """The atom of this key, built at first use."""

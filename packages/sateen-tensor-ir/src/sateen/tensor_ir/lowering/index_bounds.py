@@ -57,6 +57,14 @@ class IndexBounds:
             inner, k = analyzer.remainders[atom]
             ends = self(analyzer.expr(inner))
             return (constant(0), constant(k - 1)) if ends is None else self._remainder(*ends, k)
+        if atom in analyzer.symbolic_divisions and self._is_fixed(analyzer.symbolic_divisions[atom][1]):
+            inner, by = analyzer.symbolic_divisions[atom]
+            ends = self(analyzer.expr(inner))
+            return None if ends is None else self._divided_by(*ends, by)
+        if atom in analyzer.symbolic_remainders and self._is_fixed(analyzer.symbolic_remainders[atom][1]):
+            inner, by = analyzer.symbolic_remainders[atom]
+            ends = self(analyzer.expr(inner))
+            return (constant(0), by - 1) if ends is None else self._remainder_by(*ends, by)
         if isinstance(atom, (ex.Min, ex.Max)):
             a, b = self(atom.a), self(atom.b)
             if a is None or b is None:
@@ -85,6 +93,29 @@ class IndexBounds:
         step = gcd(m, k)
         largest_remainder = k - step + r % step
         return first, first + (largest_remainder + span.constant) // k
+
+    def _is_fixed(self, form: Linear) -> bool:
+        """Whether no loop changes a form."""
+        return not any(v in self.loops and v not in self.fixed for atom in form.terms for v in walk(atom))
+
+    def _divided_by(self, low: Linear, high: Linear, by: Linear) -> tuple[Linear, Linear]:
+        """Bounds of x // y for a symbol y: as many blocks as the span reaches, and one more."""
+        analyzer = self.analyzer
+        divisor = analyzer.expr(by)
+        first = analyzer.form(analyzer.expr(low) // divisor)
+        span = high - low
+        if span.same(constant(0)):
+            return first, first
+        if not span.is_constant:
+            return first, analyzer.form(analyzer.expr(high) // divisor)
+        return first, first + analyzer.form((analyzer.expr(span + by - 1)) // divisor)
+
+    def _remainder_by(self, low: Linear, high: Linear, by: Linear) -> tuple[Linear, Linear]:
+        """Bounds of x % y for a symbol y: all, unless it is one value."""
+        if (high - low).same(constant(0)):
+            one = self.analyzer.form(self.analyzer.expr(low) % self.analyzer.expr(by))
+            return one, one
+        return constant(0), by - 1
 
     def _remainder(self, low: Linear, high: Linear, k: int) -> tuple[Linear, Linear]:
         """Bounds of x % k: a block that stays within one period keeps its extent, any other covers the period."""
