@@ -13,7 +13,7 @@ from sateen.tensor_ir.ir.stmt import VTHREADS, LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.relations import Split, Tail
-from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.tensor import reads
 
 
@@ -27,7 +27,7 @@ def check_legality(plans: Plans, analyzer: Analyzer) -> None:
         _check_blocks(plans, stage, analyzer)
 
 
-def _check_vectorized_hosts(stage: Stage) -> None:
+def _check_vectorized_hosts(stage: StageState) -> None:
     for host, leaf in attach_path(stage):
         if host.kinds.get(leaf) is LoopKind.VECTORIZED:
             raise ScheduleError(
@@ -49,7 +49,7 @@ def _check_virtual_threads(plan: StagePlan, analyzer: Analyzer) -> None:
                 )
 
 
-def _check_shifted_tails(stage: Stage) -> None:
+def _check_shifted_tails(stage: StageState) -> None:
     """Elements of the overlap are computed twice, so the state of a reduction must not outlive a tile."""
     reduces = [i for i, leaf in enumerate(stage.leaves) if leaf.kind is AxisKind.REDUCE]
     if not reduces:
@@ -73,7 +73,7 @@ def _check_shifted_tails(stage: Stage) -> None:
                 )
 
 
-def _loops_of(stage: Stage, axis: IterVar) -> Iterator[IterVar]:
+def _loops_of(stage: StageState, axis: IterVar) -> Iterator[IterVar]:
     """The leaves that derive from an axis."""
     derived = {axis}
     for relation in stage.relations:
@@ -84,7 +84,7 @@ def _loops_of(stage: Stage, axis: IterVar) -> Iterator[IterVar]:
     return (leaf for leaf in stage.leaves if leaf in derived)
 
 
-def _check_prefetches(plans: Plans, stage: Stage) -> None:
+def _check_prefetches(plans: Plans, stage: StageState) -> None:
     """A prefetched tensor must exist in memory before the loop that prefetches it."""
     for request in stage.prefetches:
         where = f"prefetch in stage {stage.name!r}, axis {request.axis.name!r}"
@@ -106,7 +106,7 @@ def _check_prefetches(plans: Plans, stage: Stage) -> None:
             )
 
 
-def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
+def _check_blocks(plans: Plans, stage: StageState, analyzer: Analyzer) -> None:
     """Between K-blocks element i of the consumer holds the state of element i of the reduction."""
     for block, owner in stage.blocks.items():
         where = f"reorder in stage {stage.name!r}, axis {block.name!r}"
@@ -130,7 +130,7 @@ def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
                     )
 
 
-def _check_block_tails(plan: StagePlan, owner: Stage, where: str, analyzer: Analyzer) -> None:
+def _check_block_tails(plan: StagePlan, owner: StageState, where: str, analyzer: Analyzer) -> None:
     """The consumer must store the whole part of the owner's region that is in the tensor."""
     assert owner.attach is not None
     stage = plan.stage

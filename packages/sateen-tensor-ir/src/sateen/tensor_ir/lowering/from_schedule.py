@@ -22,7 +22,7 @@ from sateen.tensor_ir.lowering.pipelines import PASSES, Observer, Pass, pass_nam
 from sateen.tensor_ir.lowering.regions import infer_regions
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 
@@ -188,7 +188,7 @@ def _number(variable: Var, given: Container[Var], sizes: Container[Expr]) -> Buf
     return Buffer(variable.name, (), kind, alignment=kind.bytes, device=place)
 
 
-def _reason_inside(stage: Stage) -> str:
+def _reason_inside(stage: StageState) -> str:
     """Why a stage can't write to memory of the caller; '' if it can."""
     if stage.op.is_given:
         return f"is the state of scan {stage.home[0].name!r}" if stage.home is not None else ""

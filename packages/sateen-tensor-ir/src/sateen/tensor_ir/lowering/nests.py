@@ -34,7 +34,7 @@ from sateen.tensor_ir.lowering.match_instruction import InnerLoops, Match, match
 from sateen.tensor_ir.lowering.places import find_places
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.tensor import Recurrence, Tensor, reads
 
 
@@ -65,7 +65,7 @@ class _Builder:
         self.loads = _ReadsToLoads(self)
         self.threads = {a for s in schedule.stages for a, kind in s.kinds.items() if _is_in_block(s, a, kind)}
 
-    def _buffer(self, stage: Stage, tensor: Tensor) -> Buffer:
+    def _buffer(self, stage: StageState, tensor: Tensor) -> Buffer:
         if stage.op.data is not None:
             return Buffer(tensor.name, tensor.shape, tensor.dtype, Scope.GLOBAL, data=stage.op.data)
         plan = self.plans[stage]
@@ -104,7 +104,7 @@ class _Builder:
         return plan.stage.op.nest(_Nest(self, plan))
 
 
-def _is_in_block(stage: Stage, axis: IterVar, kind: LoopKind) -> bool:
+def _is_in_block(stage: StageState, axis: IterVar, kind: LoopKind) -> bool:
     """Whether the iterations of a loop are threads of one block, hardware's or virtual ones."""
     return kind is LoopKind.VTHREAD or stage.threads.get(axis) in THREADS
 
@@ -355,7 +355,7 @@ class _Nest:
         data = [g for g in self.plan.guards if not self._mentions_reduce(g)]
         return reduction.allocated(sequence(combined, self._guarded(data, stores)))
 
-    def _thread_loop(self, host: Stage, leaf: IterVar) -> ThreadLoop:
+    def _thread_loop(self, host: StageState, leaf: IterVar) -> ThreadLoop:
         extent = self.builder.analyzer.constant(self.builder.plans[host].loops[leaf])
         if extent is None:
             raise ScheduleError(
@@ -431,13 +431,13 @@ class _Nest:
                 body = self._finished(block, owner, len(self.leaves), body)
         return self._guarded(self.plan.guards, body)
 
-    def _partial(self, owner: Stage) -> Load:
+    def _partial(self, owner: StageState) -> Load:
         """The element of a partial result that this stage keeps."""
         partial = self.builder.schedule[owner.outputs[0]].outputs[0]
         place = self.builder.index(partial, [self.plan.axis_value[a] for a in self.stage.axes])
         return Load(self.builder.buffers[partial], place, partial.dtype)
 
-    def _finished(self, block: IterVar, owner: Stage, position: int, body: Stmt) -> Stmt:
+    def _finished(self, block: IterVar, owner: StageState, position: int, body: Stmt) -> Stmt:
         """`body` in the last K-block; in those before, the loops from `position` inwards keep the partial result."""
         last = self.builder.plans[owner].loops[block] - 1
         fresh: dict[Var, Expr] = {leaf: Var(leaf.name) for leaf in self.leaves[position:]}

@@ -9,7 +9,7 @@ from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.lowering.regions import Plans
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Tensor
 
@@ -38,7 +38,7 @@ def find_places(
     return places
 
 
-def _is_only_initial(stage: Stage, scan: Stage) -> bool:
+def _is_only_initial(stage: StageState, scan: StageState) -> bool:
     """Whether a stage computes initial rows of a scan and nothing else, in plain storage."""
     enlarged = stage.alignments or any(isinstance(r, Split) and r.tail is Tail.ROUND_UP for r in stage.relations)
     plain = stage.attach is None and stage.scope is Scope.GLOBAL and not enlarged

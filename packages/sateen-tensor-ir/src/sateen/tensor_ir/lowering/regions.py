@@ -21,7 +21,7 @@ from sateen.tensor_ir.lowering.index_bounds import IndexBounds
 from sateen.tensor_ir.lowering.inline_stages import Inliner
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import reads
 
@@ -35,7 +35,7 @@ class StagePlan:
     the region and to the tensor. Along the axes in `rounded` the region includes the overhang of a rounded-up tail.
     """
 
-    stage: Stage
+    stage: StageState
     body: tuple[Expr, ...]
     base: dict[IterVar, Expr] = field(default_factory=dict)
     extent: dict[IterVar, Expr] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class StagePlan:
         return {axis: self.base[axis] + value if axis in self.base else value for axis, value in self.value.items()}
 
 
-Plans = dict[Stage, StagePlan]
+Plans = dict[StageState, StagePlan]
 
 
 def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
@@ -76,7 +76,7 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
     return dict(reversed(plans.items()))
 
 
-def _whole(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
+def _whole(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     """A stage that is always computed as a whole; its reads may use axes of their own beside its loops."""
     if stage.attach is not None:
         raise ScheduleError(f"compute_at: {stage.name!r} is computed as a whole, at root")
@@ -87,9 +87,9 @@ def _whole(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
         analyzer.bind(axis, 0, extent)
 
 
-def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
+def attach_path(stage: StageState) -> list[tuple[StageState, IterVar]]:
     """The loops around the place where a stage is computed, innermost first."""
-    path: list[tuple[Stage, IterVar]] = []
+    path: list[tuple[StageState, IterVar]] = []
     seen = {stage}
     while stage.attach is not None:
         host, axis = stage.attach
@@ -99,7 +99,7 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
         if not is_among(axis, host.leaves):
             raise ScheduleError(
                 f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no "
-                f"loop of it any more (its loops are {host._loop_names()}); call compute_at after split, fuse and "
+                f"loop of it any more (its loops are {host.loop_names}); call compute_at after split, fuse and "
                 "reorder"
             )
         if host.attach is not None and axis in host.attach[0].blocks:
@@ -114,7 +114,7 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
     return path
 
 
-def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Analyzer) -> None:
+def _attached_region(stage: StageState, plan: StagePlan, plans: Plans, analyzer: Analyzer) -> None:
     assert stage.attach is not None
     path = attach_path(stage)
     fixed = {leaf for host, leaf in path if not _shared_by_threads(stage, host, leaf)}
@@ -154,7 +154,7 @@ def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Anal
         _check_step(stage.keeper, plan, analyzer)
 
 
-def _check_step(keeper: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
+def _check_step(keeper: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     """A step computes one row of an update, its own: rows before may be initial ones, those after aren't known."""
     stage, scan = plan.stage, keeper.op
     assert isinstance(scan, ScanOp)
@@ -167,7 +167,7 @@ def _check_step(keeper: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
         )
 
 
-def _shared_by_threads(stage: Stage, host: Stage, leaf: IterVar) -> bool:
+def _shared_by_threads(stage: StageState, host: StageState, leaf: IterVar) -> bool:
     """Whether all threads of the loop share the stage's storage, so that it must hold what each of them needs."""
     if host.kinds.get(leaf) is LoopKind.VTHREAD:
         return stage.scope is Scope.SHARED
@@ -189,7 +189,9 @@ def _union(analyzer: Analyzer, a: Linear, b: Linear, *, lower: bool) -> Linear:
     return a + max(0, most) if most > 0 and most != least else (b if least is not None and least >= 0 else a)
 
 
-def _constant_extent(stage: Stage, axis: IterVar, low: Linear, high: Linear, analyzer: Analyzer) -> tuple[Linear, Expr]:
+def _constant_extent(
+    stage: StageState, axis: IterVar, low: Linear, high: Linear, analyzer: Analyzer
+) -> tuple[Linear, Expr]:
     """The region of one dimension, its extent constant over the loops around it."""
     domain = analyzer.form(axis.extent)
     extent = high - low + 1
@@ -207,7 +209,7 @@ def _constant_extent(stage: Stage, axis: IterVar, low: Linear, high: Linear, ana
     return low, analyzer.expr(extent)
 
 
-def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
+def _plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     """Loop extents from the region, axis values over the loops, and the remaining guards."""
     extent: dict[IterVar, Expr] = {**plan.extent, **{axis: axis.extent for axis in stage.op.reduce_axis}}
     for relation in stage.relations:
@@ -269,7 +271,7 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
     plan.guards = [g for g in dict.fromkeys(analyzer.simplify(g) for g in guards) if not ex.is_const(g, True)]
 
 
-def _check_overlap(stage: Stage, split: Split, extent: Mapping[IterVar, Expr], analyzer: Analyzer) -> None:
+def _check_overlap(stage: StageState, split: Split, extent: Mapping[IterVar, Expr], analyzer: Analyzer) -> None:
     """The overhang of a loop inside tiles would compute elements of the next tile as well."""
     around = next((s for s in stage.relations if isinstance(s, Split) and s.inner is split.parent), None)
     if around is None or analyzer.prove(extent[around.outer] <= 1):
@@ -286,7 +288,7 @@ def _is_guarded(split: Split) -> bool:
     return split.tail in (Tail.GUARD, Tail.PARTITION)
 
 
-def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
+def _around(stage: StageState, axis: IterVar) -> Iterator[Split]:
     """The splits that a loop of the stage derives from."""
     for relation in reversed(stage.relations):
         if isinstance(relation, Split) and is_among(axis, (relation.outer, relation.inner)):
@@ -297,7 +299,7 @@ def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
             axis = relation.inner
 
 
-def _roots(stage: Stage, axis: IterVar) -> Iterable[IterVar]:
+def _roots(stage: StageState, axis: IterVar) -> Iterable[IterVar]:
     """The data axes of the operation that a loop of the stage derives from."""
     for relation in reversed(stage.relations):
         if isinstance(relation, Split) and is_among(axis, (relation.outer, relation.inner)):

@@ -45,23 +45,25 @@ class Group:
             raise
 
 
-def between(outputs: Sequence[Stage], inputs: Sequence[Stage], include_inputs: bool) -> Group:
-    """The stages on all ways from `inputs` to `outputs`, the latter among them. Raises ScheduleError if there is no
-    way."""
+def between(stages: Sequence[Stage], outputs: Sequence[Stage], inputs: Sequence[Stage], include_inputs: bool) -> Group:
+    """Those of a schedule's stages on all ways from `inputs` to `outputs`, the latter among them.
+
+    Raises ScheduleError if there is no way.
+    """
     schedule = outputs[0].schedule
     reached = set(inputs)  # producers come first
-    for stage in schedule.stages:
+    for stage in stages:
         if any(schedule[t] in reached for t in stage.op.inputs):
             reached.add(stage)
     members = set(outputs) & reached
-    for stage in reversed(schedule.stages):
+    for stage in reversed(stages):
         if stage in reached and stage not in inputs and any(c in members for c in schedule.consumers(stage)):
             members.add(stage)
     members = members | set(inputs) if include_inputs else members - set(inputs)
     for stage in outputs:
         if stage not in members:
             raise ScheduleError(f"create_group: {stage.name!r} is not computed from the inputs")
-    return Group([stage for stage in schedule.stages if stage in members])
+    return Group([stage for stage in stages if stage in members])
 
 
 def is_injective(stage: Stage) -> bool:

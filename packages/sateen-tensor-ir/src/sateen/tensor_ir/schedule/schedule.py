@@ -15,9 +15,11 @@ from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
+from sateen.tensor_ir.schedule.checks import require_axis
 from sateen.tensor_ir.schedule.groups import Group, between, inline_all, is_elementwise, is_injective
 from sateen.tensor_ir.schedule.relations import Fuse, Split
 from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
 
@@ -73,7 +75,7 @@ class Schedule:
     def __repr__(self) -> str:
         return f"Schedule({named([stage.name for stage in self.stages])})"
 
-    def consumers(self, stage: Stage) -> list[Stage]:
+    def consumers(self, stage: StageState) -> list[Stage]:
         """The stages that read an output of `stage`."""
         return [s for s in self.stages if any(t in stage.outputs for t in s.op.inputs)]
 
@@ -86,7 +88,7 @@ class Schedule:
         if not all(ends):
             raise ScheduleError("create_group: expects tensors as outputs and as inputs, found none")
         last, first = ([self[t] for t in end] for end in ends)
-        return between(last, first, include_inputs)
+        return between(self.stages, last, first, include_inputs)
 
     def auto_inline_elementwise(self) -> None:
         """Inline every stage, outputs aside, whose elements are computed from the elements at the same place."""
@@ -164,10 +166,10 @@ class Schedule:
         """
         stage = self[tensor]
         op = stage.op
-        stage._require_axis(axis, "rfactor")
+        require_axis(stage, axis, "rfactor")
         where = f"rfactor of {tensor.name!r}, axis {axis.name!r}"
         if not op.reduce_axis or axis.kind is not AxisKind.REDUCE or not is_among(axis, stage.leaves):
-            raise ScheduleError(f"{where}: expects a reduce loop of the stage, whose loops are {stage._loop_names()}")
+            raise ScheduleError(f"{where}: expects a reduce loop of the stage, whose loops are {stage.loop_names}")
         if any(isinstance(v, IterVar) for v in walk(axis.extent)):
             raise ScheduleError(f"{where}: expects an extent that is the same everywhere, found {axis.extent}")
         if not isinstance(factor_axis, Integral) or not 0 <= factor_axis <= len(op.axis):

@@ -1,0 +1,89 @@
+"""Primitives that say where a stage is computed, and where its result is kept."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.expr import IterVar
+from sateen.tensor_ir.ir.identity import is_among, position
+from sateen.tensor_ir.schedule.checks import at, require_axis, require_internal, require_own_storage, twin
+from sateen.tensor_ir.schedule.state import StageState
+
+
+class PlacePrimitives(StageState):
+    """Places the computation, and its result."""
+
+    def compute_at(self, consumer: Any, axis: IterVar) -> None:
+        """Compute the part that each iteration of the consumer's loop needs, inside that loop.
+
+        for i: B[i] = f(i)                        s[B].compute_at(s[C], io)
+        for io: for ii: C[...] = B[...]
+        =>  for io: { for i in what C needs at io: B[i] = f(i);  for ii: C[...] = B[...] }
+        """
+        stage = consumer if isinstance(consumer, StageState) else self.schedule[consumer]
+        if stage.schedule is not self.schedule:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is of another schedule than {self.name!r}; create_schedule makes "
+                "new stages each time, so take both from one"
+            )
+        require_internal(self, "compute_at")
+        require_axis(self, axis, "compute_at")
+        if stage is self:
+            raise ScheduleError(f"compute_at: stage {self.name!r} can't be computed inside itself")
+        if not is_among(axis, stage.leaves):
+            raise ScheduleError(
+                f"compute_at: {axis.name!r} is no loop of stage {stage.name!r}, whose loops are {stage.loop_names}"
+                f"{twin(stage, axis)}"
+            )
+        self.attach, self.inlined = (stage, axis), False
+
+    def compute_inline(self) -> None:
+        """Replace reads of the result by the computation.
+
+        for i: B[i] = f(i)
+        for i: C[i] = g(B[i])       s[B].compute_inline()
+        =>  for i: C[i] = g(f(i))
+        """
+        require_internal(self, "compute_inline")
+        for stage in self.schedule.consumers(self):
+            if whole := [t for t in stage.op.whole_inputs if t in self.outputs]:
+                raise ScheduleError(
+                    f"compute_inline: {whole[0].name!r} is read as a whole by {stage.name!r}, so it needs storage"
+                )
+        if not self.op.body or self.op.reduce_axis:
+            found = "a reduction" if self.op.reduce_axis else "not a compute"
+            raise ScheduleError(
+                f"compute_inline: {self.name!r} is {found}; only an element-wise body can be substituted"
+            )
+        self.inlined, self.attach = True, None
+
+    def compute_root(self) -> None:
+        """Compute the whole stage before its consumers, or in a scan before those of its step (the default)."""
+        self.inlined, self.attach = False, None
+
+    def set_scope(self, scope: Scope | str) -> None:
+        """Set the memory of the result: register, local, shared or global."""
+        wanted = Scope.of(scope, f"set_scope of {self.name!r}")
+        require_internal(self, "set_scope")
+        self.scope = wanted
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
+        """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""
+        require_axis(self, axis, "storage_align")
+        if not is_among(axis, self.axes):
+            raise ScheduleError(f"{at(self, 'storage_align', axis)}: expects a data axis of the operation")
+        whole = isinstance(factor, Integral) and isinstance(offset, Integral)
+        if not whole or factor < 1 or not 0 <= offset < factor:
+            raise ScheduleError(
+                f"{at(self, 'storage_align', axis)}: expects integers, factor >= 1 and 0 <= offset < factor, found "
+                f"{factor!r:.80} and {offset!r:.80}"
+            )
+        require_own_storage(self, at(self, "storage_align", axis))
+        if self.is_output:
+            raise ScheduleError(
+                f"{at(self, 'storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's"
+            )
+        self.alignments[position(axis, self.axes)] = (factor, offset)

@@ -1,0 +1,148 @@
+"""Primitives that say how the loops of a stage run."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar
+from sateen.tensor_ir.ir.instruction import Instruction
+from sateen.tensor_ir.ir.stmt import THREADS, VTHREADS, LoopKind
+from sateen.tensor_ir.schedule.checks import at, require_data, require_leaf, require_own, require_untimed
+from sateen.tensor_ir.schedule.state import PrefetchRequest, StageState
+from sateen.tensor_ir.schedule.threads import VTHREAD, ThreadAxis
+from sateen.tensor_ir.te.tensor import Tensor
+
+PRAGMAS = ("auto_unroll_max_step", "keep", "partition")
+
+
+class RunPrimitives(StageState):
+    """Maps loops to lanes, threads and instructions."""
+
+    def vectorize(self, axis: IterVar) -> None:
+        """Compute all values of a loop of constant extent at once, one per vector lane."""
+        require_data(self, axis, "vectorize", "its lanes would race for the result; rfactor it first")
+        if not isinstance(axis.extent, Const):
+            raise ScheduleError(
+                f"{at(self, 'vectorize', axis)}: expects a constant extent, found {axis.extent}; split it first"
+            )
+        for other, kind in self.kinds.items():
+            if kind is LoopKind.VECTORIZED and other is not axis:
+                raise ScheduleError(
+                    f"{at(self, 'vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage is"
+                )
+        if ("partition", True) in self.pragmas.get(axis, ()):
+            raise ScheduleError(f"{at(self, 'vectorize', axis)}: it is partitioned, and lanes can't be")
+        self._run_as(axis, LoopKind.VECTORIZED, "vectorize")
+
+    def unroll(self, axis: IterVar) -> None:
+        """Write out every iteration of a loop of constant extent."""
+        require_leaf(self, axis, "unroll")
+        if not isinstance(axis.extent, Const):
+            raise ScheduleError(
+                f"{at(self, 'unroll', axis)}: expects a constant extent, found {axis.extent}; split it first"
+            )
+        self._run_as(axis, LoopKind.UNROLLED, "unroll")
+
+    def parallel(self, axis: IterVar) -> None:
+        """Share the iterations of a loop among threads, in contiguous blocks. Results do not depend on the number of
+        threads."""
+        require_data(self, axis, "parallel", "its threads would race for the result; rfactor it first")
+        self._run_as(axis, LoopKind.PARALLEL, "parallel")
+
+    def bind(self, axis: IterVar, thread: ThreadAxis) -> None:
+        """Run each iteration on its own hardware block or thread.
+
+        A reduce axis that is bound to threads is combined across them. Virtual threads (`vthread`) are iterations that
+        one thread runs in turns, statement by statement:
+
+        for v in 2: for i in 4: C[v*4 + i] = ...       bind(v, thread_axis("vthread"))
+        for i in 4: { C[i] = ...; C[4 + i] = ... }
+        """
+        require_leaf(self, axis, "bind")
+        require_untimed(self, axis, "bind")
+        if not isinstance(thread, ThreadAxis):
+            raise ScheduleError(
+                f"{at(self, 'bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
+            )
+        if thread.tag == VTHREAD:
+            self._bind_virtual(axis)
+            return
+        if axis.kind is AxisKind.REDUCE and thread.tag not in THREADS:
+            raise ScheduleError(
+                f"{at(self, 'bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}"
+            )
+        if thread.tag in self.threads.values():
+            raise ScheduleError(f"{at(self, 'bind', axis)}: another loop of the stage is already bound to {thread.tag}")
+        self._run_as(axis, LoopKind.THREAD, "bind")
+        self.threads[axis] = thread.tag
+
+    def _bind_virtual(self, axis: IterVar) -> None:
+        require_data(self, axis, "bind", "its virtual threads would race for the result; rfactor it first")
+        if not isinstance(axis.extent, Const) or axis.extent.value > VTHREADS:
+            raise ScheduleError(
+                f"{at(self, 'bind', axis)}: virtual threads expect a constant extent of at most {VTHREADS}, found "
+                f"{axis.extent}; split it with nparts= first"
+            )
+        self._run_as(axis, LoopKind.VTHREAD, "bind")
+
+    def _run_as(self, axis: IterVar, kind: LoopKind, primitive: str) -> None:
+        """Say how a loop runs, once."""
+        known = self.kinds.get(axis)
+        if known is not None and (known is not kind or kind is LoopKind.THREAD):
+            now = f"bound to {self.threads[axis]}" if known is LoopKind.THREAD else known.name.lower()
+            raise ScheduleError(f"{at(self, primitive, axis)}: the loop is {now} already; split it to do both")
+        self.kinds[axis] = kind
+
+    def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
+        """Give passes and code generators a request for a loop.
+
+        `partition`: cut it where conditions inside it change. `keep`: don't vectorize or unroll it.
+        `auto_unroll_max_step`: unroll it and the serial loops inside it where they become at most `value` statements.
+        """
+        require_leaf(self, axis, "pragma")
+        if key not in PRAGMAS:
+            raise ScheduleError(f"{at(self, 'pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
+        if self.kinds.get(axis) is LoopKind.VECTORIZED:
+            reason = "lanes can't be partitioned" if key == "partition" else f"{key} is for serial loops"
+            raise ScheduleError(f"{at(self, 'pragma', axis)}: it is vectorized, and {reason}")
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            value = int(value)
+        if key == "auto_unroll_max_step" and (type(value) is not int or value < 0):
+            raise ScheduleError(
+                f"{at(self, 'pragma', axis)}: auto_unroll_max_step expects an integer of at least 0, found "
+                f"{value!r:.80}"
+            )
+        self._add_pragma(axis, key, value)
+
+    def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:
+        """Prefetch the part of `tensor` that iteration axis + distance will read."""
+        require_leaf(self, axis, "prefetch")
+        if not isinstance(tensor, Tensor):
+            found = type(tensor).__name__
+            raise ScheduleError(f"{at(self, 'prefetch', axis)}: expects a tensor, found {found}")
+        if tensor not in self.op.inputs:
+            raise ScheduleError(f"{at(self, 'prefetch', axis)}: {self.name!r} does not read {tensor.name!r}")
+        if not isinstance(distance, Integral) or distance < 1:
+            raise ScheduleError(
+                f"{at(self, 'prefetch', axis)}: expects an integer of at least 1 as distance, found {distance!r:.80}"
+            )
+        self.prefetches.append(PrefetchRequest(tensor, axis, distance))
+
+    def tensorize(self, axis: IterVar, instruction: Instruction) -> None:
+        """Let an instruction compute what a loop and those inside it do.
+
+            for i in 16: C[i] = 0
+            for i in 16: for k in 4: C[i] += A[4*i + k] * B[4*i + k]      tensorize(i, dot4_u8s8_x16)
+            =>  for i in 16: C[i] = 0;  intrinsic dot4_u8s8_x16 C[0:16] = C[0:16], A[0:64], B[0:64]
+
+        Lowering compares the loops with the instruction's definition and raises ScheduleError with the first
+        difference.
+        """
+        require_own(self, axis, "tensorize")
+        if self.tensorized is not None:
+            raise ScheduleError(
+                f"{at(self, 'tensorize', axis)}: {self.tensorized[1].name!r} replaces loop "
+                f"{self.tensorized[0].name!r} already; a stage has one instruction"
+            )
+        self.tensorized = axis, instruction
