@@ -32,6 +32,16 @@ def test_text_round_trips(name: str, lanes: int) -> None:
     assert DType.of(dtype) is dtype
 
 
+def test_a_type_equals_its_text_and_numpy_takes_it() -> None:
+    dtype = DType.of("int16")
+    assert dtype == "int16"
+    assert dtype not in ("uint16", "int16x2", 16)
+    assert {dtype: 1}["int16"] == {"int16": 1}[dtype] == 1  # type: ignore[index]
+    assert np.zeros(3).astype(dtype).dtype == np.dtype(dtype) == dtype == np.dtype("int16")
+    with pytest.raises(ArgumentError, match=r"expected a type of one lane for NumPy, found int16x2; \.numpy is that"):
+        np.zeros(3).astype(DType.of("int16x2"))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_numpy_types_convert_both_ways(name: str) -> None:
     assert DType.of(name).numpy == np.dtype(name)

@@ -36,8 +36,9 @@ def test_operators_build_nodes_of_the_operands_type():
     assert [type(e) for e in (x < y, x <= y, x > y, x >= y, x.equal(y), x.not_equal(y))] == [
         ex.LT, ex.LE, ex.GT, ex.GE, ex.EQ, ex.NE,
     ]  # fmt: skip
-    assert (f + f).dtype == FLOAT32
+    assert (f + f).dtype == FLOAT32 == "float32"
     assert (f < 1).dtype == BOOL
+    assert (x + y).dtype == "index" != INT64 != (x + y).dtype != "int64"
     assert [str(e) for e in (-x, -f, 1 - x, 2 * f, 8 // x, 7 % x, 1 / f)] == [
         "0 - x", "f * -1.0f", "1 - x", "2.0f * f", "8 // x", "7 % x", "1.0f / f",
     ]  # fmt: skip

@@ -122,6 +122,18 @@ def test_misused_reductions():
     refused("reduce_axis 'k' expects an integer extent, found float32", lambda: te.reduce_axis(2.5, "k"))
 
 
+def test_a_reducer_without_axes_combines_expressions():
+    x, n = te.var("x", "float32"), te.var("n")
+    assert [str(te.max(x, 0)), str(te.min(0.0, x))] == [str(te.maximum(x, 0)), str(te.minimum(0.0, x))]
+    assert str(te.max(x, 0.0, te.exp(x))) == str(te.maximum(te.maximum(x, 0.0), te.exp(x)))
+    total = te.comm_reducer(lambda x, y: x + y, lambda t: te.const(0, t), "total")
+    assert str(total(n, te.var("m"))) == "n + m"
+    refused("max expects axes made by te.reduce_axis, found 1", lambda: te.max(a[0, r], axis=1))
+    refused("max expects axes made by te.reduce_axis, found none", lambda: te.max(a[0, r]))
+    refused("max expects axes made by te.reduce_axis, found 3 beside them", lambda: te.max(a[0, r], 3, axis=r))
+    refused("max expects a source, its axes and a condition, found 4 by place", lambda: te.max(a[0, r], r, None, 3))
+
+
 def test_misused_functions():
     n = te.var("n")
     refused("exp expects floating-point operands of one type, found int64", lambda: te.exp(n))

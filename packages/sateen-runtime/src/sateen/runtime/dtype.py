@@ -42,9 +42,10 @@ _OF_ML_DTYPES = (TypeCode.BFLOAT, TypeCode.FLOAT8_E4M3FN, TypeCode.FLOAT8_E5M2)
 _TEXT = re.compile(r"(.+?)(?:x([1-9]\d{0,4}))?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """An element type. `bits` is the storage of one lane; a bool is stored in a byte."""
+    """An element type. `bits` is the storage of one lane; a bool is stored in a byte. It equals its text, as NumPy's
+    types do, and NumPy takes it for a type."""
 
     code: TypeCode
     bits: int
@@ -72,6 +73,15 @@ class DType:
     def __repr__(self) -> str:
         return f"DType({self})"
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            own = self.code, self.bits, self.lanes
+            return self.__class__ is other.__class__ and own == (other.code, other.bits, other.lanes)
+        return str(self) == other if isinstance(other, str) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
     @property
     def is_float(self) -> bool:
         return self.code not in _EXACT
@@ -94,6 +104,14 @@ class DType:
         """The NumPy type of one lane. bfloat16 and float8 need ml_dtypes. Raises ArgumentError if that is not
         installed."""
         return _to_numpy(self.code, self.bits)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The same, under the name by which NumPy finds it: `x.astype(tensor.dtype)`. Raises ArgumentError for several
+        lanes, which no NumPy type has."""
+        if self.lanes > 1:
+            raise ArgumentError(f"expected a type of one lane for NumPy, found {self}; .numpy is that of a lane")
+        return self.numpy
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import ExpressionError
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class IndexType(DType):
     """A signed integer that programs must not let overflow; `bits` is the largest width in which a target computes
     it."""

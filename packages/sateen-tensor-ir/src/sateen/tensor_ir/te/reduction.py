@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from sateen.runtime.dtype import DType
@@ -73,14 +74,20 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
     """A reducer from `combine(left, right)` and `identity(dtype…)`, both over tuples for a tuple reduction.
 
     The result is called as `reducer(source, axis=…, where=…)`; a tuple of sources gives a tuple of expressions, to be
-    returned from the function of a compute. Raises ExpressionError if one of the two is no function.
+    returned from the function of a compute. `reducer(x, y, …)` of expressions without axes combines these, from left
+    to right. Raises ExpressionError if one of the two is no function.
     """
     for what, function in (("combine", combine), ("identity", identity)):
         if not callable(function):
             raise ExpressionError(f"comm_reducer expects a function as {what}, found {type(function).__name__}")
 
-    def reducer(source: Any, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Any:
+    def reducer(source: Any, *given: Any, axis: Any = None, where: Expr | None = None) -> Any:
         many = isinstance(source, tuple)
+        if given and not isinstance(given[0], (IterVar, list, tuple)):
+            if axis is not None or where is not None:
+                raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {given[0]!r:.80} beside them")
+            return as_expr(reduce(combine, (source, *given)))
+        axis, where = _named(name, given, axis, where)
         sources = tuple(as_data(as_expr(s)) for s in (source if many else (source,)))
         axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
         if not axes:
@@ -99,6 +106,16 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
         return outputs if many else outputs[0]
 
     return reducer
+
+
+def _named(name: str, given: Sequence[Any], axis: Any, where: Any) -> tuple[Any, Any]:
+    """The axes and the condition of a reduction, each given by place or by name."""
+    if len(given) > 2 or (given and axis is not None) or (len(given) == 2 and where is not None):
+        raise ExpressionError(f"{name} expects a source, its axes and a condition, found {len(given) + 1} by place")
+    found = (*given, *(axis, where)[len(given) :])
+    if found[0] is None:
+        raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found none")
+    return found[0], found[1]
 
 
 def _state(name: str, what: str, values: Any, kinds: Sequence[DType]) -> tuple[Expr, ...]:
@@ -121,19 +138,21 @@ _min = comm_reducer(minimum, max_value, "min")
 
 def sum(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
     """Σ source over `axis`; terms where `where` is false are absent."""
-    return _sum(source, axis, where)  # type: ignore[no-any-return]
+    return _sum(source, axis=axis, where=where)  # type: ignore[no-any-return]
 
 
 def prod(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:
     """Product of source over `axis`; terms where `where` is false are absent."""
-    return _prod(source, axis, where)  # type: ignore[no-any-return]
+    return _prod(source, axis=axis, where=where)  # type: ignore[no-any-return]
 
 
-def max(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
-    """Maximum of source over `axis`, NaN if any term is NaN; -inf or the smallest integer over nothing."""
-    return _max(source, axis, where)  # type: ignore[no-any-return]
+def max(source: Any, *given: Any, axis: Any = None, where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
+    """Maximum of source over `axis`, NaN if any term is NaN; -inf or the smallest integer over nothing. `max(x, y, …)`
+    of expressions and numbers is their maximum."""
+    return _max(source, *given, axis=axis, where=where)  # type: ignore[no-any-return]
 
 
-def min(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
-    """Minimum of source over `axis`, NaN if any term is NaN; +inf or the largest integer over nothing."""
-    return _min(source, axis, where)  # type: ignore[no-any-return]
+def min(source: Any, *given: Any, axis: Any = None, where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
+    """Minimum of source over `axis`, NaN if any term is NaN; +inf or the largest integer over nothing. `min(x, y, …)`
+    of expressions and numbers is their minimum."""
+    return _min(source, *given, axis=axis, where=where)  # type: ignore[no-any-return]
