@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir import choices as _choices
 from sateen.tensor_ir.ir import expr as _expr
 from sateen.tensor_ir.ir.buffer import Buffer, decl_buffer
 from sateen.tensor_ir.ir.choices import select
-from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, reinterpret
+from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, Var, cast, const, maximum, minimum, reinterpret
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
 from sateen.tensor_ir.te import ir_builder
@@ -82,6 +82,7 @@ __all__ = [
     "Stage",
     "Stmt",
     "Tensor",
+    "Var",
     "abs",
     "all",
     "any",
