@@ -224,6 +224,15 @@ def storage_align() -> Scheduled:
     return blur.scheduled()
 
 
+def double_buffer() -> Scheduled:
+    blur = Blur.make()
+    copy = blur.s.cache_read(blur.A, "local", [blur.B])
+    outer, _ = blur.s[blur.B].split(blur.B.op.axis[1], factor=8)
+    blur.s[copy].compute_at(blur.s[blur.B], outer)
+    blur.s[copy].double_buffer()
+    return blur.scheduled()
+
+
 def cache_read() -> Scheduled:
     blur = Blur.make()
     copy = blur.s.cache_read(blur.A, "local", [blur.B])
@@ -268,6 +277,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "set_scope local": set_scope("local"),
     "set_scope register": set_scope("register"),
     "storage_align": storage_align,
+    "double_buffer": double_buffer,
     "cache_read": cache_read,
     "cache_write": cache_write,
     "rfactor": rfactor,

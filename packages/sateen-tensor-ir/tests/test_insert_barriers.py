@@ -183,3 +183,37 @@ def test_a_symbolic_number_of_threads_is_refused():
     message = "loop 't' is bound to threadIdx.x and expects a constant extent, found n; split it first"
     with pytest.raises(LoweringError, match=re.escape(message)):
         insert_barriers(function("thread threadIdx.x t in [0, n):\n  B[t] = 1.0f").body)
+
+
+HALVES = """
+    thread blockIdx.x b in [0, 8):
+      allocate S: shared float32[2, 8]
+      for k in [0, 4):
+        thread threadIdx.x t in [0, 8):
+          S[(k + {ahead}) % 2, t] = A[t]
+        thread threadIdx.x u in [0, 8):
+          B[u] = S[k % 2, 7 - u]
+"""
+
+
+def test_the_halves_of_a_double_buffer_need_one_barrier_per_turn():
+    assert barriers(HALVES.format(ahead=1)) == ["thread threadIdx.x t in [0, 8):"]
+    assert len(barriers(HALVES.format(ahead=2))) == 2, "the same half"
+    varying = HALVES.format(ahead=1).replace("% 2", "// 2 % 2").replace("(k + 1)", "t").replace("[k", "[u")
+    assert len(barriers(varying)) == 2, "halves of the threads"
+
+
+def test_a_half_is_known_in_its_iteration_only():
+    body = """
+        thread blockIdx.x b in [0, 8):
+          allocate S: shared float32[2, 8]
+          for k in [0, 4):
+            thread threadIdx.x t in [0, 8):
+              S[(k + 1) % 2, t] = A[t]
+          for j in [0, 4):
+            thread threadIdx.x u in [0, 8):
+              B[u] = S[j % 2, 7 - u]
+    """
+    assert barriers(body) == ["for j in [0, 4):"]
+    constant = body.replace("(k + 1) % 2", "1").replace("j % 2", "0")
+    assert barriers(constant) == []

@@ -12,6 +12,7 @@ from sateen.tensor_ir.codegen.llvm import CodeReport
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.printer import Names, format_expr
+from sateen.tensor_ir.lowering.double_buffers import COPIES
 from sateen.tensor_ir.lowering.from_schedule import lower
 from sateen.tensor_ir.lowering.regions import StagePlan, infer_regions
 from sateen.tensor_ir.lowering.remarks import Remark
@@ -85,7 +86,8 @@ def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
         regions = [[(analyzer.simplify(plan.base[a]), plan.extent[a]) for a in stage.axes]] * len(stage.outputs)
     one: ex.Expr = ex.const(1)
     sizes = [analyzer.constant(reduce(ex.multiply, [extent for _, extent in region], one)) for region in regions]
-    known = [n * t.dtype.bytes for n, t in zip(sizes, stage.outputs, strict=True) if n is not None]
+    copies = COPIES if stage.is_double_buffered else 1
+    known = [n * t.dtype.bytes * copies for n, t in zip(sizes, stage.outputs, strict=True) if n is not None]
     size = sum(known) if len(known) == len(sizes) else None
     shapes = dict.fromkeys(_region(region, names) for region in regions)
     kinds = {leaf: f"{kind.value} " for leaf, kind in stage.kinds.items()}
@@ -98,7 +100,8 @@ def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
             if leaf in plan.loops
         )
     )
-    return StageReport(stage.name, place, stage.scope.value, " ".join(shapes), size, loops)
+    scope = f"{stage.scope.value}, double" if stage.is_double_buffered else stage.scope.value
+    return StageReport(stage.name, place, scope, " ".join(shapes), size, loops)
 
 
 def _region(region: Sequence[tuple[ex.Expr, ex.Expr]], names: Names) -> str:

@@ -22,6 +22,7 @@ def check_legality(plans: Plans, analyzer: Analyzer) -> None:
     for stage, plan in plans.items():
         _check_vectorized_hosts(stage)
         _check_virtual_threads(plan, analyzer)
+        _check_double_buffer(plans, stage)
         _check_shifted_tails(stage)
         _check_prefetches(plans, stage)
         _check_blocks(plans, stage, analyzer)
@@ -47,6 +48,38 @@ def _check_virtual_threads(plan: StagePlan, analyzer: Analyzer) -> None:
                     f"bind in stage {plan.stage.name!r}, axis {leaf.name!r}: virtual threads expect a constant extent "
                     f"of at most {VTHREADS}, found {extent}; split it with nparts= first"
                 )
+
+
+def _check_double_buffer(plans: Plans, stage: StageState) -> None:
+    """A part is computed an iteration ahead of its use: in order, and from what exists by then."""
+    if not stage.is_double_buffered:
+        return
+    where = f"double_buffer of {stage.name!r}"
+    if stage.attach is None:
+        raise ScheduleError(
+            f"{where}: it is computed as a whole; compute_at a loop, in each iteration of which the next part is "
+            "computed"
+        )
+    host, axis = stage.attach
+    kind = host.kinds.get(axis, LoopKind.SERIAL)
+    if kind not in (LoopKind.SERIAL, LoopKind.UNROLLED):
+        raise ScheduleError(
+            f"{where}: the iterations of {kind.name.lower()} loop {axis.name!r} of {host.name!r} do not follow one "
+            "another; compute it at a serial or unrolled loop"
+        )
+    within = [p for p in plans.values() if p.stage is stage or any(h is stage for h, _ in attach_path(p.stage))]
+    for tensor in (read.tensor for p in within for body in p.body for read in reads(body)):
+        source = stage.schedule[tensor]
+        if source.op.is_given and source.home is not None and axis.kind is AxisKind.TIME:
+            raise ScheduleError(
+                f"{where}: it reads {tensor.name!r}, the state of scan {host.name!r}, which a step ahead is not "
+                "computed yet"
+            )
+        if source in plans and source.is_attached_at(host, axis) and not source.is_double_buffered:
+            raise ScheduleError(
+                f"{where}: it reads {source.name!r}, which each iteration of loop {axis.name!r} of {host.name!r} "
+                f"computes for itself; double_buffer {source.name!r}, too, or compute it elsewhere"
+            )
 
 
 def _check_shifted_tails(stage: StageState) -> None:

@@ -6,11 +6,12 @@ other. The accesses of two different thread loops to one buffer are not: there t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sateen.runtime.errors import LoweringError
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
@@ -25,10 +26,12 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Seq,
     Stmt,
+    Store,
     While,
     sequence,
 )
 from sateen.tensor_ir.ir.visit import Rewriter, children, walk
+from sateen.tensor_ir.lowering.double_buffers import COPIES
 
 
 def insert_barriers(statement: Stmt) -> Stmt:
@@ -39,9 +42,10 @@ def insert_barriers(statement: Stmt) -> Stmt:
         =>  a `barrier shared` between the two
 
     Two accesses conflict if one is a store and they are not in the same iteration of a thread loop along every
-    threadIdx. The back edge of a loop counts as well: elements must have been read before the next iteration overwrites
-    them. A store does not conflict with itself there, since a stage computes each element once. Barriers are put as far
-    out as the conflict allows. Raises LoweringError if one would be needed in a place that not all threads reach.
+    threadIdx, unless they are to different halves of a double buffer (`S[k % 2, …]` and `S[(k + 1) % 2, …]`). The back
+    edge of a loop counts as well: elements must have been read before the next iteration overwrites them. A store does
+    not conflict with itself there, since a stage computes each element once. Barriers are put as far out as the
+    conflict allows. Raises LoweringError if one would be needed in a place that not all threads reach.
     """
     return _Kernels().rewrite(statement)
 
@@ -72,21 +76,48 @@ def thread_extents(kernel: Stmt) -> dict[str, int]:
 class _Access:
     """A load or store of shared memory: in which iteration of a thread loop, per threadIdx axis, it was made.
 
-    None stands for an iteration that has ended, or for no loop inside of the buffer's allocation.
+    None stands for an iteration that has ended, or for no loop inside of the buffer's allocation. `halves` are the
+    indices along dimensions of two elements which are the same for all threads, as long as their variables keep the
+    values that they had.
     """
 
     buffer: Buffer
     store: Stmt | None
     loops: tuple[For | None, ...]
+    halves: tuple[Expr | None, ...] = ()
 
     def after(self, loop: For) -> _Access:
         """The access after the end of that loop."""
         return replace(self, loops=tuple(None if mine is loop else mine for mine in self.loops))
 
+    def without(self, var: Var) -> _Access:
+        """The access when a variable has another value."""
+        return replace(self, halves=tuple(None if e is not None and var in {*walk(e)} else e for e in self.halves))
+
     def conflicts(self, other: _Access) -> bool:
         if self.buffer is not other.buffer or (self.store is None and other.store is None) or self.store is other.store:
             return False
+        if any(_are_apart(mine, yours) for mine, yours in zip(self.halves, other.halves, strict=False)):
+            return False
         return any(mine is None or mine is not yours for mine, yours in zip(self.loops, other.loops, strict=True))
+
+
+def _half(index: Expr, extent: Expr, uniform: Container[Var]) -> Expr | None:
+    """The index along a dimension of two elements if it is one of these and a value for all threads."""
+    if not ex.is_const(extent, COPIES) or not isinstance(index, (ex.Const, ex.FloorMod)):
+        return None
+    return index if all(n in uniform for n in walk(index) if isinstance(n, (Var, Load))) else None
+
+
+def _are_apart(a: Expr | None, b: Expr | None) -> bool:
+    """Whether two indices of halves differ."""
+    match a, b:
+        case ex.Const(), ex.Const():
+            return bool(a.value != b.value)
+        case ex.FloorMod(), ex.FloorMod() if ex.is_const(a.b, COPIES) and ex.is_const(b.b, COPIES):
+            distance = Analyzer().constant(a.a - b.a)
+            return distance is not None and distance % COPIES != 0
+    return False
 
 
 class _Kernel:
@@ -103,6 +134,8 @@ class _Kernel:
         """Accesses since the last barrier."""
         self.varying: set[Var] = set()
         """Variables whose value differs between threads."""
+        self.uniform: set[Var] = set()
+        """Variables of the serial loops around, which all threads run alike."""
         self.divergence: str | None = None
         """The reason why not all threads reach this place, if so."""
 
@@ -177,17 +210,30 @@ class _Kernel:
         for e in controls:
             self.pending |= frozenset(self._loads(e, self.open))
         outside = self.pending
-        while True:
-            start = self.pending
-            with self._divergent(what if uneven else None):
-                body = self.visit(s.body)
-                if isinstance(s, While):
-                    self._before(frozenset(self._loads(s.condition, self.open)))
-            if self.pending <= start:
-                break
-            self.pending |= start
+        with self._uniform(s, uneven):
+            while True:
+                start = self.pending
+                with self._divergent(what if uneven else None):
+                    body = self.visit(s.body)
+                    if isinstance(s, While):
+                        self._before(frozenset(self._loads(s.condition, self.open)))
+                if isinstance(s, For):
+                    self.pending = frozenset(a.without(s.var) for a in self.pending)
+                if self.pending <= start:
+                    break
+                self.pending |= start
         self.pending |= outside
         return replace(s, body=body)
+
+    @contextmanager
+    def _uniform(self, s: For | While, uneven: bool) -> Iterator[None]:
+        """In a block the variable of a loop has one value for all threads, unless the loop is uneven."""
+        if isinstance(s, While) or uneven:
+            yield
+            return
+        self.uniform.add(s.var)
+        yield
+        self.uniform.discard(s.var)
 
     def _branches(self, s: If) -> Stmt:
         self.pending |= frozenset(self._loads(s.condition, self.open))
@@ -217,7 +263,8 @@ class _Kernel:
         if isinstance(s, Allocate):
             self.allocated_at[s.buffer] = len(loops)
         for buffers, store in ((written_by(s), s), (read_by(s), None)):
-            yield from (self._access(b, store, loops) for b in buffers if b.scope is Scope.SHARED)
+            indices = s.indices if isinstance(s, Store) else ()
+            yield from (self._access(b, store, indices, loops) for b in buffers if b.scope is Scope.SHARED)
         for child in children(s):
             if isinstance(child, Expr):
                 yield from self._loads(child, loops)
@@ -228,12 +275,13 @@ class _Kernel:
 
     def _loads(self, e: Expr, loops: Sequence[For]) -> Iterator[_Access]:
         return (
-            self._access(n.buffer, None, loops)
+            self._access(n.buffer, None, n.indices, loops)
             for n in walk(e)
             if isinstance(n, Load) and n.buffer.scope is Scope.SHARED
         )
 
-    def _access(self, buffer: Buffer, store: Stmt | None, loops: Sequence[For]) -> _Access:
+    def _access(self, buffer: Buffer, store: Stmt | None, indices: Sequence[Expr], loops: Sequence[For]) -> _Access:
         within = loops[self.allocated_at.get(buffer, 0) :]
         innermost = {loop.thread: loop for loop in within}
-        return _Access(buffer, store, tuple(innermost.get(axis) for axis in self.axes))
+        halves = (_half(i, extent, self.uniform) for i, extent in zip(indices, buffer.shape, strict=False))
+        return _Access(buffer, store, tuple(innermost.get(axis) for axis in self.axes), tuple(halves))

@@ -30,6 +30,7 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
+from sateen.tensor_ir.lowering.double_buffers import COPIES, AheadOf, part_in_use
 from sateen.tensor_ir.lowering.match_instruction import InnerLoops, Match, match_instruction
 from sateen.tensor_ir.lowering.places import find_places
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
@@ -77,7 +78,11 @@ class _Builder:
                 f"set_scope of {tensor.name!r}: registers need a constant shape, found [{', '.join(map(str, shape))}]; "
                 "compute it at a loop inside of which its extents are constant"
             )
-        strides = _padded_strides(shape, stage.alignments) if stage.alignments else None
+        alignments = stage.alignments
+        if stage.is_double_buffered:
+            shape = (ex.const(COPIES), *shape)
+            alignments = {d + 1: padding for d, padding in alignments.items()}
+        strides = _padded_strides(shape, alignments) if alignments else None
         return Buffer(tensor.name, shape, tensor.dtype, stage.scope, strides)
 
     def build(self) -> Stmt:
@@ -96,9 +101,16 @@ class _Builder:
     def index(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """The index of an element in the tensor's buffer, whose origin is the base of its region."""
         plan = self.plans.get(self.schedule[tensor])
-        if plan is None or not plan.base or tensor in self.places:
-            return tuple(map(self.analyzer.simplify, indices))
-        return tuple(self.analyzer.simplify(i - plan.base[a]) for i, a in zip(indices, plan.stage.axes, strict=True))
+        if plan is not None and plan.base and tensor not in self.places:
+            indices = [i - plan.base[a] for i, a in zip(indices, plan.stage.axes, strict=True)]
+        return (*self.part(self.schedule[tensor]), *map(self.analyzer.simplify, indices))
+
+    def part(self, stage: StageState) -> tuple[Expr, ...]:
+        """The first index of all elements of a double buffer."""
+        if not stage.is_double_buffered:
+            return ()
+        assert stage.attach is not None
+        return (part_in_use(stage.attach[1]),)
 
     def nest(self, plan: StagePlan) -> Stmt:
         return plan.stage.op.nest(_Nest(self, plan))
@@ -180,7 +192,7 @@ class _Nest:
         self.reduces = any(isinstance(e, Reduce) for e in plan.body)
         self.first_reduce = reduce_positions[0] if reduce_positions else len(self.leaves)
         values = plan.axis_value if self.stage.outputs[0] in builder.places else plan.value
-        self.indices = tuple(builder.analyzer.simplify(values[a]) for a in self.stage.axes)
+        self.indices = (*builder.part(self.stage), *(builder.analyzer.simplify(values[a]) for a in self.stage.axes))
         self.state: State = [(builder.buffers[t], self.indices) for t in self.stage.outputs] if self.reduces else []
         self.bound = [leaf for leaf in self.leaves if leaf.kind is AxisKind.REDUCE and leaf in self.stage.threads]
         self.replaced = self._first_replaced()
@@ -280,7 +292,14 @@ class _Nest:
             self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
         )
         inner = self._prefetched(leaf, self._with_attached(leaf, inner))
-        return inner if is_among(leaf, self.bound) else self._loop(leaf, inner, leaf)
+        if is_among(leaf, self.bound):
+            return inner
+        doubled = [plan for plan in self._attached(leaf) if plan.stage.is_double_buffered]
+        if not doubled:
+            return self._loop(leaf, inner, leaf)
+        ahead = AheadOf(leaf, self._extent(leaf), self._guarded(self._decided(leaf), self._nests(doubled)))
+        loop = self._loop(leaf, sequence(ahead.following, inner), leaf)
+        return self.builder.allocated(doubled, sequence(ahead.first(self.builder.analyzer), loop))
 
     def _instruction(self, position: int, *, fresh: bool) -> Stmt:
         """The instruction in the place of the loops from `position` inwards; the result is initialised before if it is
@@ -366,25 +385,38 @@ class _Nest:
 
     def _loop(self, leaf: IterVar, body: Stmt, var: Var) -> Stmt:
         stage = self.stage
-        owner = self.builder.plans[stage.blocks[leaf]] if leaf in stage.blocks else self.plan
         kind = stage.kinds.get(leaf, LoopKind.SERIAL)
-        extent = owner.loops[leaf]
         thread = stage.threads.get(leaf)
-        return For(var, ex.const(0), extent, kind, body, thread, stage.pragmas.get(leaf, ()), leaf.span)
+        return For(var, ex.const(0), self._extent(leaf), kind, body, thread, stage.pragmas.get(leaf, ()), leaf.span)
+
+    def _extent(self, leaf: IterVar) -> Expr:
+        stage = self.stage
+        owner = self.builder.plans[stage.blocks[leaf]] if leaf in stage.blocks else self.plan
+        return owner.loops[leaf]
 
     def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
-        """`body` after the stages computed at the loop, under the guards that are decided there.
-
-        So elements that no point of the iteration needs are not computed. Guards that threads of a block decide
-        differently stay inside, since the threads may compute those stages together.
-        """
-        plans = [p for p in self.builder.plans.values() if p.stage.is_attached_at(self.stage, leaf)]
+        """`body` after the stages computed at the loop, under the guards that are decided there."""
+        plans = [plan for plan in self._attached(leaf) if not plan.stage.is_double_buffered]
         if not plans:
             return body
+        return self.builder.allocated(plans, self._guarded(self._decided(leaf), sequence(self._nests(plans), body)))
+
+    def _attached(self, leaf: IterVar) -> list[StagePlan]:
+        """The stages that are computed at the loop."""
+        return [p for p in self.builder.plans.values() if p.stage.is_attached_at(self.stage, leaf)]
+
+    def _nests(self, plans: Sequence[StagePlan]) -> Stmt:
+        return sequence(*map(self.builder.nest, plans))
+
+    def _decided(self, leaf: IterVar) -> list[Expr]:
+        """The guards for stages computed at the loop, so that elements that no point of an iteration needs are not
+        computed.
+
+        Guards that threads of a block decide differently are not among them, since the threads may compute those
+        stages together.
+        """
         inner = self.builder.threads.union(self.leaves[position(leaf, self.leaves) + 1 :])
-        decided = [g for g in self.plan.guards if not self._mentions_reduce(g) and inner.isdisjoint(walk(g))]
-        nests = [self.builder.nest(p) for p in plans]
-        return self.builder.allocated(plans, self._guarded(decided, sequence(*nests, body)))
+        return [g for g in self.plan.guards if not self._mentions_reduce(g) and inner.isdisjoint(walk(g))]
 
     def _prefetched(self, leaf: IterVar, body: Stmt) -> Stmt:
         hints = []

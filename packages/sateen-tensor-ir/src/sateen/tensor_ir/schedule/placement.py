@@ -58,6 +58,8 @@ class PlacePrimitives(StageState):
             raise ScheduleError(
                 f"compute_inline: {self.name!r} is {found}; only an element-wise body can be substituted"
             )
+        if self.is_double_buffered:
+            raise ScheduleError(f"compute_inline: {self.name!r} is double-buffered, so it needs storage")
         self.inlined, self.attach = True, None
 
     def compute_root(self) -> None:
@@ -87,3 +89,15 @@ class PlacePrimitives(StageState):
                 f"{at(self, 'storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's"
             )
         self.alignments[position(axis, self.axes)] = (factor, offset)
+
+    def double_buffer(self) -> None:
+        """Keep two parts of the result: in each iteration of the loop of `compute_at` the next part is computed while
+        this one is used.
+
+            for k in n: { B[0] = f(k); C[k] = g(B[0]) }       s[B].double_buffer()
+            =>  B[0] = f(0);  for k in n: { if k + 1 < n: B[(k+1) % 2] = f(k + 1);  C[k] = g(B[k % 2]) }
+        """
+        require_internal(self, "double_buffer")
+        if self.inlined:
+            raise ScheduleError(f"double_buffer: {self.name!r} is inlined, so it has no storage")
+        self.is_double_buffered = True

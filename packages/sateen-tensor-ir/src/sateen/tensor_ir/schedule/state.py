@@ -60,6 +60,8 @@ class StageState:
         self.pragmas: dict[IterVar, tuple[tuple[str, object], ...]] = {}
         self.prefetches: list[PrefetchRequest] = []
         self.alignments: dict[int, tuple[int, int]] = {}
+        self.is_double_buffered = False
+        """Whether there are two copies of the storage, one of which is filled while the other is used."""
         self.tensorized: tuple[IterVar, Instruction] | None = None
         """The loop that an instruction replaces, with those inside it, and the instruction."""
         self.inlined = False
