@@ -123,4 +123,4 @@ def test_a_tensor_that_lacks_indices_is_no_expression():
     ):
         refused(lacks, use)
     refused("tensor 'A' has 2 dimensions, found 3 indices", lambda: A[0][1, 2])
-    refused("an index of tensor 'A' expects an integer, found a slice", lambda: A[0][:])
+    refused("an index of tensor 'A' expects an integer, found a slice", lambda: A[0][:] + 1.0)

@@ -25,6 +25,7 @@ from sateen.tensor_ir.host import host_text, pool_symbols
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
+from sateen.tensor_ir.lowering.expand_instructions import expand_instructions
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 from sateen.tensor_ir.targets import System, features_of, with_features
 
@@ -52,7 +53,12 @@ class CompiledModule:
         self._rules = rules
         self._made = code
         self._target_host = target_host or Target.host()
-        self._externals = Externals(functions, externals or {})
+        self._externals = Externals([self._with_bodies(f) for f in functions], externals or {})
+
+    def _with_bodies(self, function: Function) -> Function:
+        """The function with the statements of the instructions that the target does not spell."""
+        features = features_of(self.target) if kind_of(self.target).has_libraries else frozenset()
+        return expand_instructions(function, lambda instruction: instruction.vector_call(features) is not None)
 
     @property
     def _code(self) -> ObjectCode:

@@ -96,10 +96,8 @@ class _Declaration:
             body, reset, update = parts
         reduction = self.op.body[0]
         if (reset is None) != (update is None) or (reset is not None and not isinstance(reduction, Reduce)):
-            found = "one" if isinstance(reduction, Reduce) else "no reduction"
-            raise ExpressionError(
-                f"{self.where} expects both reduce_init and reduce_update of a reduction, found {found}"
-            )
+            found = "one of them" if isinstance(reduction, Reduce) else f"{self.op.name!r}, which is none"
+            raise ExpressionError(f"{self.where} expects reduce_init and reduce_update of a reduction, found {found}")
         first = second = None
         if isinstance(reduction, Reduce) and (update is not None or fcompute is None):
             first = self._part("reduce_init", reset, reset_of(outputs, reduction), ())
@@ -121,6 +119,12 @@ class _Declaration:
         outs = [self.buffers[t] for t in self.op.outputs]
         buffers = {**self.buffers, **dict(zip(outputs, outs, strict=True)), **dict(zip(in_place, outs, strict=False))}
         code = self._code(part, given, [buffers[t] for t in inputs if t not in in_place], outs)
+        for call in (c for c in code.llvm if isinstance(c, VectorCall) and len(c.operands) != len(inputs)):
+            names = ", ".join(t.name for t in inputs)
+            raise ExpressionError(
+                f"{self.where}, {part} expects a VectorCall on {len(inputs)} operands ({names}), found "
+                f"{len(call.operands)} of {call.name!r}"
+            )
         if code.body is None and self.otherwise == "definition":
             code.body = loops_of(outputs, buffers)
         return TensorIntrinsic(

@@ -13,7 +13,7 @@ from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
 from sateen.tensor_ir.te.operations import compute, placeholder
 from sateen.tensor_ir.te.reduction import combine
-from sateen.tensor_ir.te.tensor import Operation, Tensor
+from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
 
 
 def loops_of(outputs: Sequence[Tensor], buffers: Mapping[Tensor, Buffer]) -> Stmt:
@@ -49,11 +49,10 @@ def reset_of(outputs: Sequence[Tensor], reduction: Reduce) -> tuple[Tensor, ...]
 def update_of(outputs: Sequence[Tensor], reduction: Reduce) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Placeholders of what is there before, and the reduction `outputs` combined with it."""
     before = tuple(placeholder(t.shape, t.dtype, name=f"{t.name}_before") for t in outputs)
-
-    def element(*indices: IterVar) -> tuple[Expr, ...]:
-        return combine(reduction.combiner, [t(*indices) for t in before], [t(*indices) for t in outputs])
-
-    return before, compute(outputs[0].shape, element, name=outputs[0].op.name)
+    op = outputs[0].op
+    axis = tuple(IterVar(a.name, extent=a.extent) for a in op.axis)
+    elements = combine(reduction.combiner, [t(*axis) for t in before], [t(*axis) for t in outputs])
+    return before, ComputeOp(op.name, axis, elements).outputs
 
 
 def _producers_first(tensors: Sequence[Tensor]) -> list[Operation]:

@@ -9,9 +9,9 @@ from itertools import permutations
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
 from sateen.tensor_ir.te.reduction import combine
@@ -40,7 +40,7 @@ class Element:
         return tuple(r for e in (*self.terms, self.where) for r in reads(e))
 
 
-def element_of(instruction: TensorIntrinsic) -> Element:
+def element_of(instruction: Instruction) -> Element:
     """The element of an instruction's outputs.
 
     Raises ScheduleError for outputs of several computations, a reduction whose result is used other than combined with
@@ -72,7 +72,7 @@ def element_of(instruction: TensorIntrinsic) -> Element:
 
 
 def _states(
-    instruction: TensorIntrinsic, op: Operation, reduction: Operation, bodies: Sequence[Expr]
+    instruction: Instruction, op: Operation, reduction: Operation, bodies: Sequence[Expr]
 ) -> tuple[Tensor, ...] | None:
     """The inputs with which an operation combines the results of a reduction as the reduction does; None if it does
     something else."""
@@ -99,7 +99,7 @@ def _is_at(read: Read[Tensor], op: Operation) -> bool:
 
 
 def _reduced(
-    instruction: TensorIntrinsic,
+    instruction: Instruction,
     axes: tuple[IterVar, ...],
     states: tuple[Tensor, ...],
     total: Reduce,
@@ -110,7 +110,7 @@ def _reduced(
     return _checked(instruction, Element(axes, total.axes, total.combiner, states, tuple(terms), where))
 
 
-def _checked(instruction: TensorIntrinsic, element: Element) -> Element:
+def _checked(instruction: Instruction, element: Element) -> Element:
     """The element, every input of which is read at one place, from the first element of the input on."""
     axes = {*element.axes, *element.reduce_axes}
     analyzer = Analyzer()
@@ -134,7 +134,7 @@ def _checked(instruction: TensorIntrinsic, element: Element) -> Element:
 class _Inlined(SharingRewriter):
     """Puts element-wise steps of the definition in the place of reads of them."""
 
-    def __init__(self, instruction: TensorIntrinsic) -> None:
+    def __init__(self, instruction: Instruction) -> None:
         super().__init__()
         self.inputs = instruction.inputs
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.interpret.elements import ElementOracle
+from sateen.tensor_ir.intrinsics.call import body_of_call
 from sateen.tensor_ir.intrinsics.code import FunctionText, StatementText, TileCall, VectorCall
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Const
 from sateen.tensor_ir.ir.stmt import Stmt
+from sateen.tensor_ir.te.blocks import BlockBody
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -62,6 +64,16 @@ class TensorIntrinsic:
 
     def __repr__(self) -> str:
         return f"TensorIntrinsic({self.name})"
+
+    def __call__(self, *operands: Any, reduce_axis: Any = None) -> BlockBody:
+        """The body of a `te.compute` of which each block of the outputs is computed by this instruction.
+
+        `operands` are blocks such as `A[i, 0:16]` for the inputs, without those that are states; `reduce_axis` are axes
+        over which the blocks are combined. The function of the compute takes the indices of the block; the last
+        dimensions of the shape are those of the block. The schedule begins with the instruction in the place of the
+        loops over the block. Raises ExpressionError for operands that don't fit.
+        """
+        return body_of_call(self, operands, reduce_axis)
 
     @staticmethod
     def shape_of(operand: Tensor) -> tuple[int, ...]:

@@ -148,6 +148,10 @@ class Schedule:
             fresh[a] = IterVar(a.name, extent=substitute(a.extent, fresh), kind=a.kind, span=a.span)
         place = Scope.of(scope, f"cache_write of {tensor.name!r}")
         inner = ComputeOp(f"{op.name}.{place.value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
+        if op.instruction is not None:
+            replaced, instruction = op.instruction
+            inner.instruction = tuple(fresh[a] for a in replaced), instruction
+            stage.tensorized = None
         cached = Stage(self, inner, inner.outputs)
         cached.scope = place
         cached.home = stage.home

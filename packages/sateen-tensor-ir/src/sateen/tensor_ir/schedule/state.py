@@ -53,7 +53,9 @@ class StageState:
         self.op = op
         self.outputs = outputs
         self._scope: Scope | None = None
-        self.leaves: list[IterVar] = [*op.axis, *op.reduce_axis]
+        replaced = op.instruction[0] if op.instruction is not None else ()
+        around = [axis for axis in (*op.axis, *op.reduce_axis) if not is_among(axis, replaced)]
+        self.leaves: list[IterVar] = [*around, *replaced]
         self.relations: list[Relation] = []
         self.kinds: dict[IterVar, LoopKind] = {}
         self.threads: dict[IterVar, str] = {}
@@ -64,6 +66,8 @@ class StageState:
         """Whether there are two copies of the storage, one of which is filled while the other is used."""
         self.tensorized: tuple[IterVar, Instruction] | None = None
         """The loop that an instruction replaces, with those inside it, and the instruction."""
+        if op.instruction is not None:
+            self.tensorized = replaced[0], op.instruction[1]
         self.inlined = False
         self._attach: tuple[StageState, IterVar] | None = None
         self.home: tuple[StageState, IterVar] | None = None

@@ -157,6 +157,11 @@ class _Writer:
         return fields
 
     def compute(self, op: ComputeOp) -> Fields:
+        if op.instruction is not None:
+            raise ExpressionError(
+                f"save_json expects {op.name!r} to be computed by expressions, found instruction "
+                f"{op.instruction[1].name!r}; tensorize replaces loops by it, too"
+            )
         names = self.names()
         buffers = {t: Buffer(t.name, t.shape, t.dtype) for t in op.inputs}
         loads = _Loads(buffers)

@@ -11,6 +11,7 @@ import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExpressionError
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import choices
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, shape_of
@@ -18,6 +19,7 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
 from sateen.tensor_ir.ir.types import INDEX, INT64, element_type, value_type
+from sateen.tensor_ir.te.blocks import BlockBody
 from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor, check_body
 
 
@@ -127,14 +129,20 @@ def compute(
 
     `function` takes one index per dimension (or `*indices`) and returns an expression, or a tuple of them for as many
     output tensors. A reduction stands alone at the top. `tag` and `attrs` are words of your own for functions that
-    schedule it: `.op.tag`, `.op.attrs`. Raises ExpressionError if it does not, or for an axis that no
-    reduction declares.
+    schedule it: `.op.tag`, `.op.attrs`. A function that calls an instruction (`te.decl_tensor_intrin`) takes the
+    indices of a block. Raises ExpressionError if it does not, or for an axis that no reduction declares.
     """
     extents = shape_of(shape)
     names = _axis_names(function, len(extents), name)
     span = caller_span()
-    axis = tuple(IterVar(name=n, extent=e, span=span) for n, e in zip(names, extents, strict=True))
+    axis = tuple(IterVar(name=n, extent=e, span=span) for n, e in zip(names, extents, strict=False))
     body = function(*axis)
+    if isinstance(body, BlockBody):
+        op = _by_blocks(name, axis, extents[len(axis) :], body)
+        op.describe(tag, attrs)
+        return op.outputs if len(op.outputs) > 1 else op.outputs[0]
+    if len(axis) != len(extents):
+        raise _wrong_rank(name, extents, axis)
     many = isinstance(body, tuple)
     bodies = tuple(ex.as_data(as_expr(b)) for b in (body if many else (body,)))
     if not bodies:
@@ -143,6 +151,30 @@ def compute(
     op = ComputeOp(name, axis, bodies)
     op.describe(tag, attrs)
     return op.outputs if many else op.outputs[0]
+
+
+def _by_blocks(name: str, axis: tuple[IterVar, ...], shape: tuple[Expr, ...], body: BlockBody) -> ComputeOp:
+    """A computation of blocks of `shape`, each by an instruction."""
+    analyzer = Analyzer()
+    sizes = [[analyzer.constant(e) for e in extents] for extents in (shape, [a.extent for a in body.axes])]
+    if sizes[0] != sizes[1]:
+        found = f"{len(axis)} indices and blocks of [{', '.join(map(str, shape))}]"
+        raise ExpressionError(
+            f"compute {name!r} expects the last dimensions of its shape to be those of a block of "
+            f"{body.instruction.name!r}, {sizes[1]}, found {found}"
+        )
+    inner = tuple(IterVar(a.name, extent=e) for a, e in zip(body.axes, shape, strict=True))
+    bodies = body.elements(inner)
+    check_body(name, bodies)
+    op = ComputeOp(name, (*axis, *inner), bodies)
+    op.instruction = (*inner, *op.reduce_axis[len(op.reduce_axis) - body.reduced :]), body.instruction
+    return op
+
+
+def _wrong_rank(name: str, shape: Sequence[Expr], indices: Sequence[object]) -> ExpressionError:
+    return ExpressionError(
+        f"compute {name!r} has {len(shape)} dimensions, but its function takes {len(indices)} indices"
+    )
 
 
 def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
@@ -165,6 +197,6 @@ def _axis_names(function: Callable[..., Any], rank: int, name: str) -> list[str]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return [f"i{d}" for d in range(rank)]
     names = [p.name for p in parameters if p.default is p.empty]
-    if len(names) != rank:
+    if len(names) > rank:
         raise ExpressionError(f"compute {name!r} has {rank} dimensions, but its function takes {len(names)} indices")
     return names

@@ -17,6 +17,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.operator_table import OPERATORS
 from sateen.tensor_ir.ir.operators import Operators
 from sateen.tensor_ir.ir.span import Span, caller_span
@@ -115,7 +116,8 @@ class Tensor(Operators[Any]):
 
 
 class TensorSlice(Operators[NoReturn]):
-    """A tensor with its first indices: `A[i]` of `A[i][j]`. The last index makes it an expression."""
+    """A tensor with its first indices: `A[i]` of `A[i][j]`. The last one makes it an expression, without ranges among
+    them: `A[i, 0:16]` is a block, for instructions."""
 
     __slots__ = ("indices", "tensor")
 
@@ -127,14 +129,16 @@ class TensorSlice(Operators[NoReturn]):
 
     def __getitem__(self, indices: Any) -> Any:
         found = (*self.indices, *(indices if isinstance(indices, tuple) else (indices,)))
-        self.tensor._refuse_ranges(found)
-        return TensorSlice(self.tensor, found) if len(found) < self.tensor.ndim else self.tensor(*found)
+        has_ranges = any(isinstance(i, slice) for i in found)
+        if any(i is Ellipsis for i in found) or (len(found) >= self.tensor.ndim and not has_ranges):
+            return self.tensor(*found)
+        return TensorSlice(self.tensor, found)
 
     def __iter__(self) -> NoReturn:
         self.as_expr()
 
     def as_expr(self, *_: object) -> NoReturn:
-        """Raises ExpressionError: it lacks indices."""
+        """Raises ExpressionError: it lacks indices, or has ranges."""
         self.tensor(*self.indices)
         raise AssertionError("a slice lacks indices")
 
@@ -151,10 +155,11 @@ class Operation(ABC):
 
     `tag` and `attrs` are the user's words about it, for functions that schedule it. `axis` and `reduce_axis` are its
     loops. `body` has the definition of an element of each output over these; it is empty if outputs are not defined
-    element by element. `data` is the compile-time value of the only output, if known.
+    element by element. `data` is the compile-time value of the only output, if known. `instruction` has the axes over
+    which an instruction computes everything, and the instruction, if the definition says so.
     """
 
-    __slots__ = ("attrs", "axis", "body", "data", "name", "outputs", "reduce_axis", "span", "tag")
+    __slots__ = ("attrs", "axis", "body", "data", "instruction", "name", "outputs", "reduce_axis", "span", "tag")
 
     is_given: ClassVar[bool] = False
     """Whether the outputs exist before anything is computed."""
@@ -169,6 +174,7 @@ class Operation(ABC):
         self.reduce_axis: tuple[IterVar, ...] = ()
         self.body: tuple[Expr, ...] = ()
         self.data: np.ndarray[Any, Any] | None = None
+        self.instruction: tuple[tuple[IterVar, ...], Instruction] | None = None
         self.span: Span | None = caller_span()
         self.outputs = tuple(Tensor(self, i, s, d) for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True)))
 
