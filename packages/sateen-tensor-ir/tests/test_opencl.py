@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir import build_functions, te
+from sateen import runtime
+from sateen.runtime.errors import ArgumentError, CodegenError
+from sateen.tensor_ir import build, build_functions, te
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.lowering import lower
@@ -269,3 +270,21 @@ function {name}(A: {dtype}[8], B: out {dtype}[8])
 """
     source = build_functions([parse_function(text)], "opencl").source
     assert source.startswith("#pragma OPENCL EXTENSION cl_khr_fp64 : enable") is expected
+
+
+@pytest.mark.usefixtures("launch")
+def test_it_is_called_with_arrays_on_the_device() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: te.exp(a[i]) * 2.0, name="B")
+    s = te.create_schedule(b)
+    block, thread = s[b].split(b.op.axis[0], 64)
+    s[b].bind(block, te.thread_axis("blockIdx.x"))
+    s[b].bind(thread, te.thread_axis("threadIdx.x"))
+    f = build(s, [a, b], "opencl")
+    values = np.linspace(0, 1, 1000, dtype=np.float32)
+    x, y = runtime.array(values, device="opencl"), runtime.empty(1000, device="opencl")
+    f(x, y)
+    np.testing.assert_allclose(y.numpy(), np.exp(values) * 2, rtol=1e-6)
+    with pytest.raises(ArgumentError, match=r"argument 0 \(A\): expected memory of device opencl, found cpu\(0\)"):
+        f(values, y)

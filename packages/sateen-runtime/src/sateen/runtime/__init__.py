@@ -4,11 +4,14 @@ from sateen.runtime.artifact import ARTIFACT_MAGIC, Artifact, CodeForm
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
 from sateen.runtime.device_functions import DeviceFunctions, DevicePlace, KernelLaunch
+from sateen.runtime.devices import DeviceDescription, DeviceMemory, OpenDevice, open_device
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import (
     ArgumentError,
     ArtifactError,
     CodegenError,
+    DeviceError,
+    DeviceLostError,
     ExecutionError,
     ExpressionError,
     FrontendError,
@@ -68,8 +71,12 @@ __all__ = [
     "Connection",
     "DType",
     "Device",
+    "DeviceDescription",
+    "DeviceError",
     "DeviceFunctions",
     "DeviceKind",
+    "DeviceLostError",
+    "DeviceMemory",
     "DevicePlace",
     "ExecutionError",
     "ExpressionError",
@@ -86,6 +93,7 @@ __all__ = [
     "Model",
     "Module",
     "NDArray",
+    "OpenDevice",
     "OutOfMemoryError",
     "Outputs",
     "Parameter",
@@ -122,6 +130,7 @@ __all__ = [
     "load",
     "load_module",
     "metal",
+    "open_device",
     "opencl",
     "read_artifact",
     "rocm",

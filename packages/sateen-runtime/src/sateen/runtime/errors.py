@@ -64,7 +64,15 @@ class ExecutionError(SateenError):
 
 
 class OutOfMemoryError(ExecutionError):
-    """Compiled code that found no memory for its workspace."""
+    """Compiled code that found no memory for its workspace, and arrays for which a device has none."""
+
+
+class DeviceError(ExecutionError):
+    """A device that is missing, or whose driver refuses what it is asked for."""
+
+
+class DeviceLostError(DeviceError):
+    """A device that no longer works: it was reset or unplugged, a kernel failed on it, or it doesn't answer."""
 
 
 class SessionError(SateenError):

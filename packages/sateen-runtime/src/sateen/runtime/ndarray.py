@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from sateen.runtime import dlpack
 from sateen.runtime.abi import DLDataType, DLDevice, DLTensor
 from sateen.runtime.device import Device, DeviceKind, cpu
+from sateen.runtime.devices import PROCESS_DEVICES, DeviceMemory, MemoryPart, OpenDevice
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import ArgumentError, OutOfMemoryError
 
@@ -45,7 +46,7 @@ class NDArray(NDArrayOperatorsMixin):
     that it was made from, which it keeps alive.
 
     Length, iteration, indices, comparison and arithmetic are those of NumPy, element by element. They give NumPy arrays
-    and numbers, which share the memory wherever NumPy's would. On a device they are refused.
+    and numbers, which share the memory wherever NumPy's would. On a device they are refused; `to` copies.
     """
 
     __slots__ = (
@@ -143,15 +144,62 @@ class NDArray(NDArrayOperatorsMixin):
         return self.size * self.dtype.bytes
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The same memory as a NumPy array. Raises ArgumentError for memory of a device."""
+        """The same memory as a NumPy array; a copy of memory of a device, as it is after all queued work.
+
+        Raises DeviceError and DeviceLostError for a device that can't give it, ArgumentError for an object of OpenCL
+        and its like that others made.
+        """
         if isinstance(self._owner, np.ndarray):
             return self._owner
         if not self.is_readable:
-            raise ArgumentError(f"expected an array in the memory of cpu(0), found one on {self.device}")
+            return self._read_back()
         return np.asarray(_Exposed(self)).view(self.dtype.numpy)
 
+    def _here(self) -> np.ndarray[Any, Any]:
+        """The same memory as a NumPy array. Raises ArgumentError for memory of a device: no copy goes unsaid."""
+        if not self.is_readable:
+            raise ArgumentError(
+                f"expected an array in the memory of cpu(0), found one on {self.device}; numpy() copies it"
+            )
+        return self.numpy()
+
+    def _read_back(self) -> np.ndarray[Any, Any]:
+        """The elements of an array on a device, in memory of their own."""
+        numpy, size = self.dtype.numpy, self.dtype.bytes
+        reach = 0 if 0 in self.shape else 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+        span = np.empty(reach, numpy)
+        self._holder().read(span.ctypes.data, MemoryPart(self.data, 0, span.nbytes))
+        if self.is_compact:
+            return span.reshape(self.shape)
+        steps = [stride * size for stride in self.strides]
+        return np.lib.stride_tricks.as_strided(span, self.shape, steps).copy()
+
+    def _holder(self) -> OpenDevice:
+        """The device that can copy this memory. Raises ArgumentError for an object of another context."""
+        if isinstance(self._owner, DeviceMemory):
+            return self._owner.device
+        if not self.device.kind.has_addresses:
+            raise ArgumentError(
+                f"expected memory on {self.device} that sateen allocated, found an object of another context; copy it "
+                "by what made it"
+            )
+        return PROCESS_DEVICES.open(self.device)
+
+    def to(self, device: Device | str) -> NDArray:
+        """A copy in memory of a device, or of the processor: compact, once all queued work is done.
+
+        Raises ArgumentError for a text that is no device, DeviceError for one that is not there, OutOfMemoryError.
+        """
+        place, source = Device.of(device), np.ascontiguousarray(self.numpy())
+        result = empty(self.shape, self.dtype, place)
+        if result.is_readable:
+            result.numpy()[...] = source
+        else:
+            PROCESS_DEVICES.open(place).write(MemoryPart(result.data, 0, source.nbytes), source.ctypes.data)
+        return result
+
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = self.numpy()
+        array = self._here()
         if copy or (dtype is not None and dtype != array.dtype):
             if copy is False:
                 raise ValueError(f"an array of {self.dtype} can't become {dtype} without a copy")
@@ -164,25 +212,25 @@ class NDArray(NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*map(_as_numpy, inputs), **options)
 
     def __len__(self) -> int:
-        return len(self.numpy())
+        return len(self._here())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.numpy())
+        return iter(self._here())
 
     def __getitem__(self, key: Any) -> Any:
-        return self.numpy()[key]
+        return self._here()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.numpy()[key] = value
+        self._here()[key] = value
 
     def __bool__(self) -> bool:
-        return bool(self.numpy())
+        return bool(self._here())
 
     def __int__(self) -> int:
-        return int(self.numpy())
+        return int(self._here())
 
     def __float__(self) -> float:
-        return float(self.numpy())
+        return float(self._here())
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return int(self.device.kind), self.device.index
@@ -202,7 +250,11 @@ class NDArray(NDArrayOperatorsMixin):
             raise BufferError(f"an array on {self.device} can't be exported to DLPack device {dl_device}")
         if stream is not None and self.device.kind is DeviceKind.CPU:
             raise BufferError(f"an array on {self.device} has no stream, found {stream!r}")
-        source = array(self.numpy()) if copy else self
+        source = self
+        if copy:
+            source = array(self.numpy(), device=self.device)
+        elif isinstance(self._owner, DeviceMemory):
+            self._owner.device.sync()
         versioned = max_version is not None and max_version[0] >= 1
         return dlpack.to_capsule(source._tensor, source, read_only=source.is_read_only, versioned=versioned)
 
@@ -211,7 +263,7 @@ class NDArray(NDArrayOperatorsMixin):
 
     def __str__(self) -> str:
         """The values as NumPy prints them, abbreviated for large arrays; on a device the same as `repr`."""
-        return str(self.numpy()) if self.is_readable else repr(self)
+        return str(self._here()) if self.is_readable else repr(self)
 
 
 class _Form:
@@ -276,8 +328,8 @@ def empty(
 ) -> NDArray:
     """A new compact array of unset memory, aligned to 64 bytes.
 
-    Raises ArgumentError for extents that are not integers of 0 or more, and for devices on which sateen can't allocate
-    memory; OutOfMemoryError.
+    Raises ArgumentError for extents that are not integers of 0 or more, DeviceError for a device that is not there,
+    OutOfMemoryError.
     """
     try:
         extents = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -286,13 +338,14 @@ def empty(
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"expected extents of 0 or more, found shape {extents}")
     kind, place = DType.of(dtype), Device.of(device)
-    if place != _CPU:
-        raise ArgumentError(
-            f"expected device cpu(0), where sateen allocates arrays, found {place}; from_dlpack takes others"
-        )
+    if place.kind is DeviceKind.CPU and place != _CPU:
+        raise ArgumentError(f"expected cpu(0), the only processor, found {place}")
     if kind.lanes != 1:
         raise ArgumentError(f"expected an element type of one lane for an array, found {kind}")
-    return allocator(extents, kind)()
+    if place == _CPU:
+        return allocator(extents, kind)()
+    memory = PROCESS_DEVICES.open(place).allocate(prod(extents) * kind.bytes)
+    return NDArray(memory.handle, extents, compact_strides(extents), kind, place, owner=memory, read_only=False)
 
 
 def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], NDArray]:
@@ -316,9 +369,13 @@ AnyArray = NDArray | np.ndarray[Any, Any] | SupportsDLPack
 """An NDArray, a NumPy array or an array that supports DLPack."""
 
 
-def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type | None = None) -> NDArray:
-    """A copy of `values` in new memory, aligned to 64 bytes and compact, of `dtype` or of the type that NumPy gives
-    them. Raises ArgumentError for values that are no array of numbers.
+def array(
+    values: NDArray | ArrayLike,
+    dtype: DType | str | np.dtype[Any] | type | None = None,
+    device: Device | str = "cpu",
+) -> NDArray:
+    """A copy of `values` in new memory of a device, aligned to 64 bytes and compact, of `dtype` or of the type that
+    NumPy gives them. Raises ArgumentError for values that are no array of numbers, and the errors of `empty`.
     """
     try:
         source = values.numpy() if isinstance(values, NDArray) else np.asarray(values)
@@ -326,7 +383,7 @@ def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type
         result.numpy()[...] = source
     except ValueError as error:
         raise ArgumentError(f"expected an array of numbers, found what NumPy refuses: {error}") from None
-    return result
+    return result if Device.of(device) == _CPU else result.to(device)
 
 
 def compact(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack, alignment: int = 1) -> NDArray:
@@ -371,7 +428,7 @@ def from_dlpack(producer: SupportsDLPack) -> NDArray:
 
 
 def _as_numpy(value: object) -> object:
-    return value.numpy() if isinstance(value, NDArray) else value
+    return value._here() if isinstance(value, NDArray) else value
 
 
 def _of_numpy(source: np.ndarray[Any, Any]) -> NDArray:

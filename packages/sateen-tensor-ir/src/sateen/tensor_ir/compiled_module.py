@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from sateen.runtime import Argument, CompiledFunction, Module
-from sateen.runtime.device import DeviceKind
+from sateen.runtime import Argument, CompiledFunction, Module, open_device
+from sateen.runtime.device import Device, DeviceKind
+from sateen.runtime.devices import as_functions
 from sateen.runtime.display import named
 from sateen.runtime.errors import ArtifactError, CodegenError, TargetError
 from sateen.runtime.files import replacing
@@ -35,8 +36,9 @@ class CompiledModule:
 
     For kind llvm it is object code: on the machine that it was compiled for, call it (`module(a, b, c)`, or
     `module["name"](…)` if it has several functions); for any, `export_library` writes a self-contained library and
-    `c_header` declares its functions. For other kinds it is `source`, which `export_source` writes; of a device, `host`
-    is the code that launches its kernels. A method that does not apply to the kind raises TargetError.
+    `c_header` declares its functions. For other kinds it is `source`, which `export_source` writes. Functions of a
+    device are called with arrays on it, and `host` is the code that launches their kernels. A method that does not
+    apply to the kind raises TargetError.
     """
 
     def __init__(
@@ -138,7 +140,13 @@ class CompiledModule:
 
     @cached_property
     def module(self) -> Module:
-        """The functions, loaded into this process. Raises TargetError if this machine can't run them."""
+        """The functions, loaded into this process; those of a device launch their kernels on the first of its kind.
+
+        Raises TargetError if this machine can't run them, DeviceError without the device.
+        """
+        if isinstance(self._made, SourceCode) and self._made.program is not None:
+            device = open_device(Device(self.target.device_kind))
+            return self.host.module.with_devices([as_functions(device, device.load(self.source.encode()))])
         code, host = self._code, Target.host()
         missing = host.missing_features(with_features(self.target))
         if self.target.architecture != host.architecture or System.of(self.target.triple) is not System.of(host.triple):

@@ -1,0 +1,120 @@
+"""What a driver does: the calls of one library of the system for the devices of one kind.
+
+A driver checks nothing and keeps no state of its own about failures: `OpenDevice` does, for all kinds alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.devices.description import DeviceDescription
+
+
+class Fault(Enum):
+    """What the failure of a driver's call means."""
+
+    MEMORY = "no memory is left"
+    CODE = "the code is refused"
+    LOST = "the device is lost"
+    OTHER = "the call is refused"
+
+
+class DriverError(Exception):
+    """A call of a driver that failed: what it means, and the driver's own words."""
+
+    def __init__(self, fault: Fault, message: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+class MissingDriverError(Exception):
+    """A library of the system that is not there, or that has no device. The message names it and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """Bytes of a device's memory from `offset` on: `size` of them, or all to the end, which suits arguments of kernels
+    only."""
+
+    handle: int
+    offset: int
+    size: int | None
+
+
+class Connection(Protocol):
+    """One device, opened. Queues are numbers, made at their first use. Every method raises DriverError."""
+
+    @property
+    def description(self) -> DeviceDescription: ...
+
+    def allocate(self, size: int) -> int:
+        """Memory as a number: an address, or that of an object."""
+
+    def free(self, handle: int) -> None:
+        """End the use of memory, at once or when queued work on it has ended."""
+
+    def write(self, queue: int, to: MemoryPart, address: int) -> None:
+        """Copy from the host's memory; the host may change it when this returns."""
+
+    def read(self, queue: int, address: int, start: MemoryPart) -> None:
+        """Copy to the host's memory, after the queued work; it is there when this returns."""
+
+    def copy(self, queue: int, to: MemoryPart, start: MemoryPart) -> None:
+        """Queue a copy within the device."""
+
+    def load(self, code: bytes) -> object:
+        """The kernels of a text or a binary."""
+
+    def unload(self, kernels: object) -> None:
+        """End the use of what `load` gave."""
+
+    def prepare(
+        self,
+        kernels: object,
+        name: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        parts: Sequence[MemoryPart],
+        scalars: Sequence[int],
+    ) -> object:
+        """A launch with its arguments, for any number of times."""
+
+    def launch(self, queue: int, prepared: object) -> None:
+        """Queue a kernel."""
+
+    def discard(self, prepared: object) -> None:
+        """End the use of a prepared launch."""
+
+    def wait(self, queue: int, other: int) -> None:
+        """Later work in `queue` waits for the work in `other`."""
+
+    def record(self, queue: int) -> object:
+        """An event that is reached when the work in a queue is done."""
+
+    def is_reached(self, event: object) -> bool:
+        """Whether the device got there. Raises DriverError if the work before it failed."""
+
+    def seconds(self, first: object, second: object) -> float:
+        """The device's own time between two events that are reached."""
+
+    def forget(self, event: object) -> None:
+        """End the use of an event."""
+
+    def close(self) -> None:
+        """End the use of the device."""
+
+
+class Driver(Protocol):
+    """The library of one kind of devices."""
+
+    kind: DeviceKind
+
+    def descriptions(self) -> tuple[DeviceDescription, ...]:
+        """Of all devices, by their numbers. Raises MissingDriverError."""
+
+    def connect(self, index: int) -> Connection:
+        """Open a device. Raises MissingDriverError and DriverError."""

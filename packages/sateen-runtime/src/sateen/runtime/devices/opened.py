@@ -1,0 +1,270 @@
+"""A device that is open: memory, kernels, queues and time, the same for all kinds of devices.
+
+A connection of a driver does the calls. Here stands what holds for every kind: what a failure means, that a lost device
+stays lost, and that every wait has an end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from sateen.runtime.devices.description import DeviceDescription
+from sateen.runtime.devices.driver import Connection, DriverError, Fault, MemoryPart
+from sateen.runtime.errors import ArgumentError, DeviceError, DeviceLostError, OutOfMemoryError
+from sateen.runtime.fork_safe import ending
+
+LIMIT = 60.0
+"""The seconds that a queue may take for its work before the device counts as lost."""
+_SPIN = 50e-6
+_LONGEST_NAP = 1e-3
+_REMEMBERED = 4
+"""The kernels that an error about a lost device names."""
+
+Result = TypeVar("Result")
+
+
+class DeviceMemory:
+    """Memory of a device, freed when nobody holds it: later than the work that is queued on it."""
+
+    __slots__ = ("__weakref__", "_end", "device", "handle", "size")
+
+    def __init__(self, device: OpenDevice, handle: int, size: int) -> None:
+        self.device = device
+        self.handle = handle
+        """What a DLTensor on this device has as `data`."""
+        self.size = size
+        self._end = ending(self, device._freed, handle, size)
+
+    def free(self) -> None:
+        """End its use now."""
+        self._end()
+
+    def part(self, offset: int = 0, size: int | None = None) -> MemoryPart:
+        """Bytes from `offset` on, up to the end without a `size`. Raises ArgumentError for bytes outside of it."""
+        taken = self.size - offset if size is None else size
+        if offset < 0 or taken < 0 or offset + taken > self.size:
+            raise ArgumentError(f"expected bytes of {self.size} of memory, found {taken} from {offset} on")
+        return MemoryPart(self.handle, offset, taken)
+
+    def __repr__(self) -> str:
+        return f"DeviceMemory({self.size} bytes on {self.device.description.device})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernels:
+    """The kernels of one text or binary on a device."""
+
+    device: OpenDevice
+    loaded: object
+    _end: Callable[[], object] = field(init=False, repr=False)
+    __weakref__: object = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_end", ending(self, self.device._unloaded, self.loaded))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedLaunch:
+    """A kernel and its arguments. What they are in is kept alive."""
+
+    kernel: str
+    ready: object
+    kept: tuple[object, ...]
+    _end: Callable[[], object] = field(init=False, repr=False)
+    __weakref__: object = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kernels = self.kept[0]
+        assert isinstance(kernels, Kernels)
+        object.__setattr__(self, "_end", ending(self, kernels.device._discarded, self.ready))
+
+
+class OpenDevice:
+    """One device of this process.
+
+    Each method raises DeviceLostError if the device is lost, by this call or before; DeviceError for a call that its
+    driver refuses, and after `close`; OutOfMemoryError for memory that it doesn't have.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.description: DeviceDescription = connection.description
+        self._connection = connection
+        self._recent: deque[str] = deque(maxlen=_REMEMBERED)
+        self._ended: DeviceError | None = None
+        self._bytes = 0
+        self._close = ending(self, connection.close)
+
+    def __repr__(self) -> str:
+        return f"OpenDevice({self.description})"
+
+    @property
+    def allocated_bytes(self) -> int:
+        """The bytes of memory in use."""
+        return self._bytes
+
+    def allocate(self, size: int) -> DeviceMemory:
+        """Memory of `size` bytes, one at least, with any content."""
+        taken = max(size, 1)
+        if taken > self.description.allocation_bytes:
+            raise OutOfMemoryError(self._lack(taken, f"pieces have at most {self.description.allocation_bytes} bytes"))
+        try:
+            handle = self._do("allocate memory", partial(self._connection.allocate, taken))
+        except OutOfMemoryError as error:
+            raise OutOfMemoryError(self._lack(taken, str(error))) from None
+        self._bytes += taken
+        return DeviceMemory(self, handle, taken)
+
+    def write(self, to: MemoryPart, address: int, queue: int = 0) -> None:
+        """Copy `to.size` bytes from the host's memory, which may change when this returns."""
+        if to.size:
+            self._do("copy to the device", partial(self._connection.write, queue, to, address))
+
+    def read(self, address: int, start: MemoryPart, queue: int = 0) -> None:
+        """Copy `start.size` bytes to the host's memory, after all queued work."""
+        if start.size:
+            self.sync(queue)
+            self._do("copy from the device", partial(self._connection.read, queue, address, start))
+
+    def copy(self, to: MemoryPart, start: MemoryPart, queue: int = 0) -> None:
+        """Queue a copy within the device."""
+        if to.size:
+            self._do("copy", partial(self._connection.copy, queue, to, start))
+
+    def load(self, code: bytes) -> Kernels:
+        """The kernels of code for this device. Raises DeviceError with the driver's log for code that it refuses."""
+        return Kernels(self, self._do("load kernels", partial(self._connection.load, code)))
+
+    def prepare(
+        self,
+        kernels: Kernels,
+        name: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        parts: Sequence[MemoryPart],
+        scalars: Sequence[int] = (),
+        kept: Sequence[object] = (),
+    ) -> PreparedLaunch:
+        """A launch for any number of times; `kept` is what its memory belongs to.
+
+        Raises DeviceError for a kernel that is not there, and for more threads than a block may have.
+        """
+        self._require_fit(name, grid, block)
+        make = partial(self._connection.prepare, kernels.loaded, name, grid, block, parts, scalars)
+        return PreparedLaunch(name, self._do(f"prepare kernel {name}", make), (kernels, *kept))
+
+    def launch(self, prepared: PreparedLaunch, queue: int = 0) -> None:
+        """Queue a kernel."""
+        if self._ended is not None:
+            raise self._ended
+        self._recent.append(prepared.kernel)
+        try:
+            self._connection.launch(queue, prepared.ready)
+        except DriverError as error:
+            raise self._failed(f"launch kernel {prepared.kernel}", error) from None
+
+    def wait(self, queue: int, other: int) -> None:
+        """Later work in `queue` waits for the work in `other`."""
+        self._do("wait for a queue", partial(self._connection.wait, queue, other))
+
+    def record(self, queue: int = 0) -> object:
+        """An event at the end of the queued work, for `elapsed`; to be given back by `forget`."""
+        return self._do("record an event", partial(self._connection.record, queue))
+
+    def forget(self, event: object) -> None:
+        """End the use of an event."""
+        self._do("release an event", partial(self._connection.forget, event))
+
+    def elapsed(self, first: object, second: object) -> float:
+        """The device's own time between two events, in seconds; waits for them."""
+        self.reach(second)
+        return self._do("read its clock", partial(self._connection.seconds, first, second))
+
+    def sync(self, queue: int = 0, limit: float = LIMIT) -> None:
+        """Wait until the work in a queue is done. After `limit` seconds without an answer the device is lost."""
+        event = self.record(queue)
+        self.reach(event, limit)
+        self.forget(event)
+
+    def reach(self, event: object, limit: float = LIMIT) -> None:
+        """Wait for an event, `limit` seconds at most."""
+        start, nap = time.perf_counter(), 0.0
+        is_reached = partial(self._connection.is_reached, event)
+        while not self._do("finish queued work", is_reached):
+            passed = time.perf_counter() - start
+            if passed > limit:
+                raise self._lost(f"its work did not end within {limit:g} s")
+            if self.description.shares_memory or passed > _SPIN:
+                nap = min(max(nap * 1.5, 10e-6), _LONGEST_NAP)
+                time.sleep(nap)
+
+    def close(self) -> None:
+        """End the use of the device. Its memory and kernels are gone."""
+        if self._ended is None:
+            self._ended = DeviceError(f"{self.description.device}: it is closed; open it again")
+        self._close()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is neither lost nor closed."""
+        return self._ended is None
+
+    def _do(self, what: str, call: Callable[[], Result]) -> Result:
+        if self._ended is not None:
+            raise self._ended
+        try:
+            return call()
+        except DriverError as error:
+            raise self._failed(what, error) from None
+
+    def _failed(self, what: str, error: DriverError) -> DeviceError | OutOfMemoryError:
+        if error.fault is Fault.LOST:
+            return self._lost(str(error))
+        if error.fault is Fault.MEMORY:
+            return OutOfMemoryError(str(error))
+        return DeviceError(f"{self.description}: expected to {what}, but {error.fault.value}: {error}")
+
+    def _lost(self, reason: str) -> DeviceLostError:
+        kernels = f"; the last kernels are {', '.join(self._recent)}" if self._recent else ""
+        self._ended = DeviceLostError(f"{self.description}: the device is lost: {reason}{kernels}")
+        return self._ended
+
+    def _lack(self, taken: int, reason: str) -> str:
+        has = f"the device has {self.description.memory_bytes} bytes, of which this process uses {self._bytes}"
+        return f"{self.description}: expected {taken} bytes of memory, found none: {reason}; {has}"
+
+    def _require_fit(self, name: str, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        limits, threads = self.description, block[0] * block[1] * block[2]
+        if threads > limits.block_threads:
+            raise DeviceError(
+                f"{limits}: kernel {name} expects blocks of {threads} threads, the device has at most "
+                f"{limits.block_threads}"
+            )
+        for kind, sizes, most in (("threads", block, limits.block_axes), ("blocks", grid, limits.grid_axes)):
+            for axis, size, limit in zip("xyz", sizes, most, strict=True):
+                if size > limit:
+                    raise DeviceError(
+                        f"{limits}: kernel {name} expects {size} {kind} along {axis}, the device has at most {limit}"
+                    )
+
+    def _freed(self, handle: int, size: int) -> None:
+        self._bytes -= size
+        self._quietly(partial(self._connection.free, handle))
+
+    def _unloaded(self, loaded: object) -> None:
+        self._quietly(partial(self._connection.unload, loaded))
+
+    def _discarded(self, ready: object) -> None:
+        self._quietly(partial(self._connection.discard, ready))
+
+    def _quietly(self, call: Callable[[], object]) -> None:
+        """Give something back, which a device that is gone has lost anyway."""
+        if self._ended is None:
+            try:
+                call()
+            except DriverError as error:
+                self._failed("give memory back", error)
