@@ -1,6 +1,7 @@
 """What a package lets people import is what its `__all__` lists."""
 
 import importlib
+import inspect
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -66,6 +67,29 @@ def test_the_page_of_te_lists_every_name() -> None:
     page = (Path(__file__).parents[1] / "docs" / "te.md").read_text(encoding="utf-8")
     te = importlib.import_module("sateen.tensor_ir.te")
     assert [name for name in te.__all__ if not re.search(rf"`{name}\b", page)] == []
+
+
+def test_the_page_of_te_lists_what_compiles_and_what_builds_loops() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "te.md").read_text(encoding="utf-8")
+    names = [
+        *importlib.import_module("sateen.tensor_ir").__all__,
+        *_methods("sateen.tensor_ir.te.ir_builder", "IRBuilder"),
+    ]
+    assert [name for name in names if name != "__version__" and not re.search(rf"`\.?{name}\b", page)] == []
+
+
+def test_the_page_of_schedules_has_all_that_schedules_stages_and_groups_do() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "schedule.md").read_text(encoding="utf-8")
+    room = "sateen.tensor_ir.schedule"
+    names = [*_methods(room, "Stage"), *_methods(room, "Schedule"), *_methods(f"{room}.groups", "Group")]
+    assert "storage_align" in names
+    assert [name for name in names if not re.search(rf"\.{name}\(", page)] == []
+
+
+def _methods(module: str, name: str) -> list[str]:
+    """The public methods of a class."""
+    members = inspect.getmembers(getattr(importlib.import_module(module), name), inspect.isfunction)
+    return [name for name, _ in members if not name.startswith("_")]
 
 
 def test_the_table_of_names_of_tvm_names_what_is_there() -> None:
