@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sateen.tensor_ir import te
+from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir.intrinsics import INTRINSICS, TensorIntrinsic
 
 Scheduled = tuple[te.Schedule, list[te.Tensor]]
 BLOCK = 16
@@ -71,6 +72,59 @@ def sgemm(
         _, _, j = panels.op.axis
         jv, jl = s[panels].split(j, BLOCK)
         _register_tile(s[panels], jv, jl)
+    return s, [a, b, c]
+
+
+def dot_instruction(kinds: str, machine: Machine) -> TensorIntrinsic | None:
+    """The dot product of some terms of a row with those of a vector of columns; None if no vector is so wide."""
+    lanes = machine.lanes("float32")
+    names = {"u8s8": f"dot4_u8s8_x{lanes}_broadcast", "bf16": f"dot2_bf16_x{lanes}_broadcast"}
+    return INTRINSICS.get(names[kinds])
+
+
+def register_tile(n: int, machine: Machine) -> tuple[int, int]:
+    """Rows and columns of the register tile with the most products per load, of those whose columns divide n."""
+    lanes = machine.lanes("float32")
+    tiles = [(machine.tile_positions(vectors), vectors) for vectors in range(1, machine.vector_registers // 2)]
+    rows, vectors = max(
+        (tile for tile in tiles if tile[0] > 0 and n % (tile[1] * lanes) == 0),
+        key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]),
+    )
+    return rows, vectors * lanes
+
+
+def dot_gemm(m: int, n: int, k: int, dot: TensorIntrinsic, rows: int, columns: int) -> Scheduled:
+    """C[m, n] = A[m, k] B[k, n] by an instruction, in register tiles of rows x columns, which divide n.
+
+    B comes in panels of `columns`, in which the terms of a column that the instruction takes at once are neighbours.
+    """
+    total, some, vector = dot.inputs
+    (count,), (lanes, _) = dot.shape_of(some), dot.shape_of(vector)
+    a = te.placeholder((m, k), some.dtype, name="A")
+    b = te.placeholder((n // columns, k // count, columns, count), vector.dtype, name="B")
+    r = te.reduce_axis(k, "r")
+
+    def element(i: te.Expr, j: te.Expr) -> te.Expr:
+        right = b[j // columns, r // count, j % columns, r % count]
+        return te.sum(a[i, r].astype(total.dtype) * right.astype(total.dtype), axis=r)
+
+    c = te.compute((m, n), element, name="C")
+    s = te.create_schedule(c)
+    tile = s.cache_write(c, "register")
+    i, j = c.op.axis
+    io, ii = s[c].split(i, rows, tail="partition")
+    jo, ji = s[c].split(j, columns)
+    jv, jl = s[c].split(ji, lanes)
+    s[c].reorder(jo, io, ii, jv, jl)
+    _register_tile(s[c], ii, jv, jl)
+    s[tile].compute_at(s[c], io)
+    i, j = tile.op.axis
+    rs, ru = s[tile].split(tile.op.reduce_axis[0], count)
+    jv, jl = s[tile].split(j, lanes)
+    s[tile].reorder(rs, i, jv, jl, ru)
+    s[tile].unroll(i)
+    s[tile].unroll(jv)
+    s[tile].tensorize(jl, dot)
     return s, [a, b, c]
 
 

@@ -22,13 +22,16 @@ from schedules import (
     Winograd,
     depthwise_conv,
     direct_conv,
+    dot_gemm,
+    dot_instruction,
     exponential,
+    register_tile,
     sgemm,
     winograd_conv,
 )
 
 from sateen import runtime
-from sateen.tensor_ir import PeakMeter, build, build_functions, lower, te
+from sateen.tensor_ir import Machine, PeakMeter, build, build_functions, lower, te
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Var, const
@@ -44,7 +47,7 @@ class Kernel:
     def __init__(self, scheduled: Scheduled, inputs: Sequence[Array], shape: tuple[int, ...], threads: int = 1) -> None:
         schedule, arguments = scheduled
         compiled = build(schedule, arguments, name="kernel")
-        self.output = runtime.empty(shape, "float32")
+        self.output = runtime.empty(shape, arguments[-1].dtype)
         arrays = [*map(runtime.array, inputs), self.output]
         self.call = compiled.module.with_threads(threads)["kernel"].bind(*arrays)
         self.call()
@@ -112,6 +115,35 @@ def sgemm_figures(peak: PeakMeter) -> list[Figure]:
     one = gemm_kernel(1024, 1024, 1024, 8, 32, block=512, parallel=True)
     two = gemm_kernel(1024, 1024, 1024, 8, 32, threads=2, block=512, parallel=True)
     figures.append(time_ratio("SGEMM 1024^3, one thread over two", 1.9, one, two, at_most=False))
+    return figures
+
+
+def dot_figures() -> list[Figure]:
+    """Products of bytes and of bfloat16 by instructions for dot products, compared with float32."""
+    size, machine, host = 1024, Machine.of(), runtime.Target.host()
+    rows, columns = register_tile(size, machine)
+    random = np.random.default_rng(0)
+    bytes_of = random.integers(0, 256, (size, size)), random.integers(-128, 128, (size, size))
+    floats = random.standard_normal((size, size)), random.standard_normal((size, size))
+    plain = gemm_kernel(size, size, size, rows, columns)
+    figures = []
+    for kinds, name, asked, given in (
+        ("u8s8", "uint8 by int8 in int32", 3.5, bytes_of),
+        ("bf16", "bfloat16 in float32", 1.7, floats),
+    ):
+        dot = dot_instruction(kinds, machine)
+        if dot is None or dot.vector_call(host.enabled_features) is None:
+            print(f"product of {name}: not measured, since this processor has no dot product for it")
+            continue
+        a, b = (x.astype(t.dtype.numpy) for x, t in zip(given, dot.inputs[1:], strict=True))
+        (count,) = dot.shape_of(dot.inputs[1])
+        panels = b.reshape(size // count, count, size // columns, columns).transpose(2, 0, 3, 1)
+        scheduled = dot_gemm(size, size, size, dot, rows, columns)
+        kernel = Kernel(scheduled, [a, np.ascontiguousarray(panels)], (size, size))
+        error = kernel.error_against(a.astype(np.float64) @ b.astype(np.float64))
+        assert error <= (1e-5 if kinds == "bf16" else 0)
+        label = f"product {size}^3 of {name}, time of float32 over its own, B packed outside"
+        figures.append(time_ratio(label, asked, plain, kernel, at_most=False, detail=f"tile {rows}x{columns}"))
     return figures
 
 
@@ -292,7 +324,8 @@ def main() -> None:
     peak = PeakMeter()
     figures: list[Figure] = []
     groups: list[Callable[[], list[Figure]]] = [
-        lambda: sgemm_figures(peak), lambda: conv_figures(peak), exp_figures, compile_figures, launch_figures,
+        lambda: sgemm_figures(peak), dot_figures, lambda: conv_figures(peak), exp_figures, compile_figures,
+        launch_figures,
     ]  # fmt: skip
     for group in groups:
         for figure in group():

@@ -85,11 +85,74 @@ def test_the_code_is_the_instruction_with_a_repeated_operand_and_sums_in_a_regis
     function = lower(s, [a, b, c])
     text = generate([function], Target.parse(SERVER)).text
     assert text.count("call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(") == 1
-    assert "shufflevector <4 x i8>" in text
+    assert "shufflevector <16 x i32>" in text
     *inputs, expected = bytes_of(1, 16, 64)
     result = np.zeros_like(expected)
     run(function, [*inputs, result])
     np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("target", "lanes", "broadcast"),
+    [(SERVER, 16, "vpbroadcastd"), ("llvm -mtriple=aarch64-linux-gnu -mattr=+i8mm", 4, "ld1r")],
+)
+def test_a_repeated_operand_is_broadcast_from_memory(target: str, lanes: int, broadcast: str) -> None:
+    s, arguments = product_of_any_size(lanes, 2 * lanes)
+    assembly = build(s, arguments, target, name="f").assembly()
+    assert broadcast in assembly
+    assert not any(word in assembly for word in ("vpshufb", "ushll", "uzp1", "tbl"))
+
+
+def product_of_any_size(lanes: int, columns: int) -> tuple[te.Schedule, list[te.Tensor]]:
+    """C = A B of bytes for all sizes, in tiles of 2 rows x `columns`: A is padded with zeros, B packed with zeros."""
+    m, n, k = te.var("m"), te.var("n"), te.var("k")
+    a, b = te.placeholder((m, k), "uint8", name="A"), te.placeholder((k, n), "int8", name="B")
+    bands, panels, steps = (m + 1) // 2, (n + columns - 1) // columns, (k + 3) // 4
+    padded = te.compute(
+        (2 * bands, 4 * steps),
+        lambda i, p: te.select(te.all(i < m, p < k), a[i, p], te.const(0, "uint8")),
+        name="padded",
+    )
+    packed = te.compute(
+        (panels, steps, columns, 4),
+        lambda o, q, j, r: te.select(
+            te.all(columns * o + j < n, 4 * q + r < k), b[4 * q + r, columns * o + j], te.const(0, "int8")
+        ),
+        name="packed",
+    )
+    q, r = te.reduce_axis(steps, "q"), te.reduce_axis(4, "r")
+    sums = te.compute(
+        (bands, panels, 2, columns),
+        lambda i, o, ii, j: te.sum(
+            padded[2 * i + ii, 4 * q + r].astype("int32") * packed[o, q, j, r].astype("int32"), axis=[q, r]
+        ),
+        name="sums",
+    )
+    c = te.compute((m, n), lambda i, j: sums[i // 2, j // columns, i % 2, j % columns], name="C")
+    s = te.create_schedule(c)
+    _, jo, i, j = s[c].tile(*c.op.axis, 2, columns)
+    block, lane = s[c].split(j, lanes)
+    s[c].unroll(i)
+    s[c].unroll(block)
+    s[c].vectorize(lane)
+    s[sums].set_scope("register")
+    s[sums].compute_at(s[c], jo)
+    *_, i, j = sums.op.axis
+    block, lane = s[sums].split(j, lanes)
+    s[sums].reorder(q, i, block, lane, r)
+    s[sums].unroll(i)
+    s[sums].unroll(block)
+    s[sums].tensorize(lane, INTRINSICS[f"dot4_u8s8_x{lanes}_broadcast"])
+    return s, [a, b, c]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 20, 7), (1, 1, 1), (4, 32, 8)])
+def test_padding_makes_whole_tiles_of_any_sizes(m: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 256, (m, k)).astype(np.uint8), rng.integers(-128, 128, (k, n)).astype(np.int8)
+    result = np.zeros((m, n), np.int32)
+    run(lower(*product_of_any_size(4, 8)), [a, b, result])
+    np.testing.assert_array_equal(result, a.astype(np.int32) @ b.astype(np.int32))
 
 
 @pytest.mark.skipif(

@@ -116,14 +116,23 @@ class Instructions:
 
     def _filling(self, wanted: VectorType, region: Region) -> LlvmValue:
         """A region as a vector of `wanted`; one with fewer bits is repeated."""
-        value, size = self._region_load(region), prod(region.extents)
-        count = wanted.lanes * wanted.bits // region.buffer.dtype.bits
+        size, bits = prod(region.extents), region.buffer.dtype.bits
+        count = wanted.lanes * wanted.bits // bits
         if count == size:
-            return self._as(wanted, value)
-        kind = storage_type(region.buffer.dtype)
+            return self._as(wanted, self._region_load(region))
+        if size * bits in (16, 32, 64):  # a number, which instructions broadcast, or multiply by
+            return self._as(wanted, self.writer.plain_splat(self._number(region, size * bits), count // size))
+        value, kind = self._region_load(region), storage_type(region.buffer.dtype)
         order = ", ".join(f"i32 {lane % size}" for lane in range(count))
         repeated = f"shufflevector {value.typed}, <{size} x {kind}> poison, <{count} x i32> <{order}>"
         return self._as(wanted, self.writer.emit(repeated, kind, count))
+
+    def _number(self, region: Region, bits: int) -> LlvmValue:
+        """The bits of a region as one integer."""
+        if self.registers.holds(region.buffer):
+            return self.writer.emit(f"bitcast {self._region_load(region).typed} to i{bits}", f"i{bits}")
+        pointer, alignment = self._pointer(region)
+        return self.writer.emit(f"load i{bits}, ptr {pointer}, align {alignment}", f"i{bits}")
 
     def _as(self, wanted: VectorType, value: LlvmValue) -> LlvmValue:
         """A vector's bits as a vector of another type."""
