@@ -88,6 +88,37 @@ def test_cache_write_computes_elsewhere_first():
     """)
 
 
+def test_the_reduce_axes_of_a_tensor_name_the_loops_of_what_is_computed_elsewhere():
+    product = Product()
+    k = product.C.op.reduce_axis[0]
+    copy = product.s.cache_write(product.C, "local")
+    assert copy.op.reduce_axis == (k,)
+    outer, inner = product.s[copy].split(k, 2)
+    product.s[copy].reorder(outer, inner, *copy.op.axis)
+    assert [leaf.name for leaf in product.s[copy].leaves] == ["ko", "ki", "i", "j"]
+
+
+def test_computations_share_a_reduce_axis_in_loops_of_their_own():
+    A, k = te.placeholder((6, 6), name="A"), te.reduce_axis(6, "k")
+    R = te.compute((6, 6), lambda i, j: te.sum(A[i, k] * A[k, j], axis=k), name="R")
+    C = te.compute((6, 6), lambda i, j: te.sum(R[i, k] * A[k, j], axis=k), name="C")
+    a, c = np.random.default_rng(0).uniform(-1, 1, (6, 6)).astype("float32"), np.zeros((6, 6), "float32")
+    s = te.create_schedule(C)
+    s[C].unroll(k)
+    assert str(lower(s, [A, C]).body).count("\n    unrolled k_1 in [0, 6):") == 1
+    build(s, [A, C])(a, c)
+    np.testing.assert_allclose(c, a @ a @ a, rtol=1e-4, atol=1e-5)
+    s[R].compute_at(s[C], C.op.axis[1])
+    build(s, [A, C])(a, c)
+    np.testing.assert_allclose(c, a @ a @ a, rtol=1e-4, atol=1e-5)
+    s[R].compute_at(s[C], k)
+    with pytest.raises(ScheduleError, match="'R' is computed at axis 'k' of 'C', over which it reduces itself; make a"):
+        lower(s, [A, C])
+    s[R].split(k, factor=4)
+    build(s, [A, C])(a, c)
+    np.testing.assert_allclose(c, a @ a @ a, rtol=1e-4, atol=1e-5)
+
+
 def test_cache_write_of_a_tuple_gives_all_its_tensors():
     A = te.placeholder((8,), name="A")
     low, high = te.compute((8,), lambda i: (A[i] - 1.0, A[i] + 1.0), name="B")

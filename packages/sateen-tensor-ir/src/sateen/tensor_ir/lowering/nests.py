@@ -34,6 +34,7 @@ from sateen.tensor_ir.lowering.double_buffers import COPIES, AheadOf, part_in_us
 from sateen.tensor_ir.lowering.match_instruction import InnerLoops, Match, match_instruction
 from sateen.tensor_ir.lowering.places import find_places
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
+from sateen.tensor_ir.lowering.separate_loops import separate_loops
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.tensor import Recurrence, Tensor, reads
@@ -88,7 +89,7 @@ class _Builder:
     def build(self) -> Stmt:
         roots = [p for p in self.plans.values() if p.stage.attach is None]
         body = sequence(*(self.nest(plan) for plan in roots))
-        return self.allocated(roots, body)
+        return separate_loops(self.allocated(roots, body), self.analyzer)
 
     def allocated(self, plans: Sequence[StagePlan], body: Stmt) -> Stmt:
         """`body` with storage for the stages computed in it, except arguments."""

@@ -117,6 +117,12 @@ def attach_path(stage: StageState) -> list[tuple[StageState, IterVar]]:
 def _attached_region(stage: StageState, plan: StagePlan, plans: Plans, analyzer: Analyzer) -> None:
     assert stage.attach is not None
     path = attach_path(stage)
+    for host, leaf in path:
+        if is_among(leaf, stage.leaves) and leaf not in host.blocks:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is computed at axis {leaf.name!r} of {host.name!r}, over which it "
+                "reduces itself; make a reduce axis for each with te.reduce_axis"
+            )
     fixed = {leaf for host, leaf in path if not _shared_by_threads(stage, host, leaf)}
     loops: dict[Var, Expr] = {leaf: extent for own in plans.values() for leaf, extent in own.loops.items()}
     bounds = IndexBounds(analyzer, loops, fixed)

@@ -134,6 +134,7 @@ class Schedule:
             =>  for i: for k: CC[i] += ...;  for i: C[i] = CC[i]
 
         `C.op.axis` still names the loops of the copy; those of the computation are `CC.op.axis`, `CC.op.reduce_axis`.
+        The latter are those of C, unless their extents depend on data axes.
         """
         stage = self[tensor]
         op = stage.op
@@ -145,7 +146,9 @@ class Schedule:
             )
         fresh: dict[ex.Var, IterVar] = {}
         for a in (*op.axis, *op.reduce_axis):  # the extent of a reduction may depend on data axes
-            fresh[a] = IterVar(a.name, extent=substitute(a.extent, fresh), kind=a.kind, span=a.span)
+            extent = substitute(a.extent, fresh)
+            is_kept = a.kind is AxisKind.REDUCE and extent is a.extent
+            fresh[a] = a if is_kept else IterVar(a.name, extent=extent, kind=a.kind, span=a.span)
         place = Scope.of(scope, f"cache_write of {tensor.name!r}")
         inner = ComputeOp(f"{op.name}.{place.value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
         if op.instruction is not None:
