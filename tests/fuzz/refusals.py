@@ -406,7 +406,9 @@ REFUSALS = (
     ),
     Refusal("unbounded region", _unbounded_region, "changes from iteration to iteration without a bound|not bounded"),
     Refusal(
-        "unknown scope", _on(lambda p: p.c.set_scope("cache")), "one of register, local, shared, global, found 'cache'"
+        "unknown scope",
+        _on(lambda p: p.c.set_scope("cache")),
+        "one of register, local, warp, shared, global, found 'cache'",
     ),
     Refusal("scope of an output", _on(lambda p: p.d.set_scope("local")), "set_scope: 'D' is an output of the schedule"),
     Refusal(

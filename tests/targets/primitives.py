@@ -276,6 +276,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "compute_root": compute_root,
     "set_scope local": set_scope("local"),
     "set_scope register": set_scope("register"),
+    "set_scope warp": set_scope("warp"),
     "storage_align": storage_align,
     "double_buffer": double_buffer,
     "cache_read": cache_read,

@@ -235,7 +235,7 @@ def test_set_scope_refusals():
     product = Product()
     refuses("set_scope: 'D' is an output of the schedule", lambda: product.d.set_scope("local"))
     refuses(
-        "set_scope of 'C': expects one of register, local, shared, global, found 'cache'",
+        "set_scope of 'C': expects one of register, local, warp, shared, global, found 'cache'",
         lambda: product.c.set_scope("cache"),
     )
     symbolic = Product(te.var("n"))

@@ -203,7 +203,7 @@ def test_misused_buffers():
     )
     refused("a shape expects integers of at least 0, found 4.5f (float32)", lambda: te.decl_buffer((4.5,)))
     with pytest.raises(
-        ScheduleError, match="decl_buffer of 'b': expects one of register, local, shared, global, found 'l2'"
+        ScheduleError, match="decl_buffer of 'b': expects one of register, local, warp, shared, global, found 'l2'"
     ):
         te.decl_buffer((4,), name="b", scope="l2")
 

@@ -100,7 +100,7 @@ def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
             if leaf in plan.loops
         )
     )
-    scope = f"{stage.scope.value}, double" if stage.is_double_buffered else stage.scope.value
+    scope = f"{stage.scope_name}, double" if stage.is_double_buffered else stage.scope_name
     return StageReport(stage.name, place, scope, " ".join(shapes), size, loops)
 
 

@@ -27,6 +27,7 @@ from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
+    LANE,
     THREADS,
     Allocate,
     Barrier,
@@ -138,6 +139,8 @@ class _Writer:
         self.loops = 0
         self.threads: dict[str, str] = {}
         """In a kernel on hardware: the position of this thread along each axis, as text."""
+        self.warps = ""
+        """The memory of the warps of a block, by buffer and position along the other axes."""
 
     def statement(self, s: Stmt) -> None:
         if isinstance(s, Seq):
@@ -164,7 +167,9 @@ class _Writer:
                 self.text.line(f"{self.text.name(s.var)} = {self.expressions.expr(s.value)}")
                 self.statement(s.body)
             case Allocate():
-                if s.scope is not Scope.SHARED or not self.threads:
+                if s.scope is Scope.WARP and self.threads:
+                    self.allocate_for_warp(s.buffer)
+                elif s.scope is not Scope.SHARED or not self.threads:
                     self.allocate(s.buffer)
                 self.statement(s.body)
             case Store():
@@ -209,6 +214,18 @@ class _Writer:
         self.worker.owned_by[buffer] = self.worker.current
         memory = "Window.alone" if buffer in self.passed else "SharedMemory"
         self.text.line(f"{self.text.name(buffer)} = {memory}({self.text.constant(buffer)}, ({shape}))")
+
+    def allocate_for_warp(self, buffer: Buffer) -> None:
+        """Memory that the threads along threadIdx.x have in common: the first of them allocates it."""
+        warp = "".join(f"{name}, " for axis, name in self.threads.items() if axis in THREADS and axis != LANE)
+        place = f"{self.warps}[({self.text.constant(buffer)}, {warp})]"
+        self.text.line(f"if ({self.text.constant(buffer)}, {warp}) not in {self.warps}:")
+        with self.text.indented():
+            worker, self.worker.current = self.worker.current, ()
+            self.allocate(buffer)
+            self.worker.current = worker
+            self.text.line(f"{place} = {self.text.name(buffer)}")
+        self.text.line(f"{self.text.name(buffer)} = {place}")
 
     def store(self, s: Store) -> None:
         value = self.expressions.expr(s.value)
@@ -291,6 +308,8 @@ class _Writer:
             for node in walk(s):
                 if isinstance(node, Allocate) and node.scope is Scope.SHARED:
                     self.allocate(node.buffer)
+            self.warps = self.text.fresh("warps")
+            self.text.line(f"{self.warps} = {{}}")
             position = self.text.fresh("position")
             self.text.line(f"def {thread}({position}):")
             with self.text.indented():

@@ -24,6 +24,7 @@ class Scope(Enum):
 
     REGISTER = "register"
     LOCAL = "local"
+    WARP = "warp"
     SHARED = "shared"
     GLOBAL = "global"
 
@@ -41,7 +42,16 @@ class Scope(Enum):
             raise ScheduleError(f"{where}: expects one of {known}, found {value!r}") from None
 
 
-_RANK = {Scope.REGISTER: 0, Scope.LOCAL: 0, Scope.SHARED: 1, Scope.GLOBAL: 2}
+_RANK = {Scope.REGISTER: 0, Scope.LOCAL: 0, Scope.WARP: 1, Scope.SHARED: 2, Scope.GLOBAL: 3}
+
+
+def tagged_scope(value: Scope | str, where: str) -> tuple[Scope, str]:
+    """The scope and the tag of a text such as `local.acc`, for the caller `where`; a tag begins with a point.
+
+    Raises ScheduleError for a name that no scope has.
+    """
+    name, point, tag = value.partition(".") if isinstance(value, str) else (value, "", "")
+    return Scope.of(name, where), point + tag
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

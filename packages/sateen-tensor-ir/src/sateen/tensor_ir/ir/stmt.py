@@ -38,6 +38,8 @@ BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 """The hardware axes over blocks of threads."""
 THREADS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 """The hardware axes over the threads of a block."""
+LANE = "threadIdx.x"
+"""The axis over the threads of a warp."""
 THREAD_TAGS = (*BLOCKS, *THREADS)
 VTHREADS = 64
 """The most virtual threads of a loop: each statement inside is written out for all of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from sateen.runtime.errors import LoweringError
@@ -13,7 +12,6 @@ from sateen.tensor_ir.ir.buffer import Address, Buffer, Load
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.external import is_external
-from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
     EMPTY,
     VTHREADS,
@@ -26,16 +24,15 @@ from sateen.tensor_ir.ir.stmt import (
     Let,
     LoopKind,
     Prefetch,
-    Region,
     Seq,
     Stmt,
     Store,
     Timestamp,
     While,
-    intrinsic,
     sequence,
 )
-from sateen.tensor_ir.ir.visit import SharingRewriter, StatementRewriter, children, substitute, walk
+from sateen.tensor_ir.ir.visit import StatementRewriter, children, substitute, walk
+from sateen.tensor_ir.lowering.parts import Part, in_parts, widened
 
 _WHOLE = (Invoke, Timestamp, Launch, Copy, Wait)
 """Statements that take buffers as a whole, so that no thread can have a part of one."""
@@ -94,7 +91,8 @@ class _Threads:
             if isinstance(n, _WHOLE):
                 first = str(n).splitlines()[0]
                 raise LoweringError(f"loop {loop.var.name!r} over virtual threads can't interleave {first}")
-        self.expanded: dict[Buffer, Buffer] = {}
+        self.parts: dict[Buffer, Part] = {}
+        """What a thread has of storage with a place for each of them."""
         known = 0
         while known != len(self.varying):
             known = len(self.varying)
@@ -150,9 +148,11 @@ class _Threads:
             case Seq():
                 return sequence(*map(self.pushed, s.body))
             case Allocate():
-                if s.buffer in self.varying:
-                    self.expanded[s.buffer] = _expanded(s.buffer, self.count)
-                return replace(s, buffer=self.expanded.get(s.buffer, s.buffer), body=self.pushed(s.body))
+                if s.buffer not in self.varying:
+                    return replace(s, body=self.pushed(s.body))
+                part = Part(widened(s.buffer, [self.count]), (self.loop.var - self.loop.start,))
+                self.parts[s.buffer] = part
+                return replace(s, buffer=part.buffer, body=self.pushed(s.body))
             case For() if s.kind is not LoopKind.VECTORIZED and not (self._varies(s.start) or self._varies(s.extent)):
                 return replace(s, body=self.pushed(s.body))
             case While() if not self._varies(s.condition):
@@ -170,54 +170,5 @@ class _Threads:
         """The statement for each thread, one after the other."""
         loop = self.loop
         var = Var(loop.var.name)
-        body = substitute(_OwnPart(self.expanded, loop.var - loop.start).rewrite(s), {loop.var: var})
+        body = substitute(in_parts(s, self.parts), {loop.var: var})
         return replace(loop, var=var, kind=LoopKind.UNROLLED, extent=ex.const(self.count), body=body)
-
-
-def _expanded(buffer: Buffer, count: int) -> Buffer:
-    """Storage with a place for each thread."""
-    strides = buffer.strides
-    if strides is not None:
-        last = buffer.offset(tuple(extent - 1 for extent in buffer.shape))
-        strides = (last + 1, *strides)
-    return replace(buffer, shape=(ex.const(count), *buffer.shape), strides=strides)
-
-
-class _OwnPart(SharingRewriter):
-    """Accesses to the part of a thread."""
-
-    def __init__(self, expanded: Mapping[Buffer, Buffer], thread: Expr) -> None:
-        super().__init__()
-        self.expanded = expanded
-        self.thread = thread
-
-    def rewrite_Load(self, e: Load) -> Expr:
-        e = self.descend(e)
-        wide = self.expanded.get(e.buffer)
-        return e if wide is None else Load(wide, (self.thread, *e.indices), e.dtype)
-
-    def rewrite_Address(self, e: Address) -> Expr:
-        e = self.descend(e)
-        wide = self.expanded.get(e.buffer)
-        return e if wide is None else replace(e, buffer=wide, offset=self.thread * wide.stride_exprs()[0] + e.offset)
-
-    def rewrite_Store(self, s: Store) -> Stmt:
-        s = self.descend(s)
-        wide = self.expanded.get(s.buffer)
-        return s if wide is None else replace(s, buffer=wide, indices=(self.thread, *s.indices))
-
-    def rewrite_Prefetch(self, s: Prefetch) -> Stmt:
-        s = self.descend(s)
-        wide = self.expanded.get(s.buffer)
-        return s if wide is None else replace(s, buffer=wide, indices=(self.thread, *s.indices))
-
-    def rewrite_Intrinsic(self, s: Intrinsic[Instruction]) -> Stmt:
-        s = self.descend(s)
-        if self.expanded.keys().isdisjoint(s.buffers):
-            return s
-        outputs, inputs = [*map(self._region, s.outputs)], [*map(self._region, s.inputs)]
-        return intrinsic(s.instruction, outputs, inputs, s.span)
-
-    def _region(self, r: Region) -> Region:
-        wide = self.expanded.get(r.buffer)
-        return r if wide is None else Region(wide, (self.thread, *r.indices), (1, *r.extents))

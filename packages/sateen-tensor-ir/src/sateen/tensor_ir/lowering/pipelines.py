@@ -25,6 +25,7 @@ from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
 from sateen.tensor_ir.lowering.remarks import Listener, unheard
+from sateen.tensor_ir.lowering.share_warp_memory import share_warp_memory
 from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, split_host_device
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, split_tasks
@@ -140,6 +141,7 @@ OPENCL = Pipeline(
         ("refuse_flushing", lambda function, _: refuse_flushing(function)),
         ("expand_instructions", _without_foreign),
         ("expand_calls", _expand),
+        ("share_warp_memory", lambda function, _: replace(function, body=share_warp_memory(function.body))),
         ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
     ),
     lambda function: shorten_indices(split_host_device(function, opencl()), DEVICE_INDEX_BITS),

@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
-from sateen.tensor_ir.ir.stmt import THREADS, LoopKind
+from sateen.tensor_ir.ir.stmt import LANE, THREADS, LoopKind
 from sateen.tensor_ir.ir.visit import substitute, walk
 from sateen.tensor_ir.lowering.index_bounds import IndexBounds
 from sateen.tensor_ir.lowering.inline_stages import Inliner
@@ -180,7 +180,8 @@ def _shared_by_threads(stage: StageState, host: StageState, leaf: IterVar) -> bo
     tag = host.threads.get(leaf)
     if tag is None:
         return False
-    return stage.scope.rank >= (Scope.SHARED if tag in THREADS else Scope.GLOBAL).rank
+    sharing = Scope.WARP if tag == LANE else Scope.SHARED if tag in THREADS else Scope.GLOBAL
+    return stage.scope.rank >= sharing.rank
 
 
 def _union(analyzer: Analyzer, a: Linear, b: Linear, *, lower: bool) -> Linear:

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.buffer import Scope, tagged_scope
 from sateen.tensor_ir.ir.expr import IterVar
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.schedule.checks import at, require_axis, require_internal, require_own_storage, twin
@@ -67,10 +67,13 @@ class PlacePrimitives(StageState):
         self.inlined, self.attach = False, None
 
     def set_scope(self, scope: Scope | str) -> None:
-        """Set the memory of the result: register, local, shared or global."""
-        wanted = Scope.of(scope, f"set_scope of {self.name!r}")
+        """Set the memory of the result: register, local, warp, shared or global.
+
+        A tag may follow, such as `local.acc`, which only `explain` shows.
+        """
+        wanted, tag = tagged_scope(scope, f"set_scope of {self.name!r}")
         require_internal(self, "set_scope")
-        self.scope = wanted
+        self.scope, self.scope_tag = wanted, tag
 
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""

@@ -9,7 +9,7 @@ from typing import Any
 from sateen.runtime.display import named
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.buffer import Scope, tagged_scope
 from sateen.tensor_ir.ir.choices import all_of
 from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar
 from sateen.tensor_ir.ir.identity import is_among, position
@@ -115,11 +115,11 @@ class Schedule:
             if tensor not in stage.op.inputs or not stage.op.body:
                 raise ScheduleError(f"cache_read of {tensor.name!r}: {stage.name!r} does not read it as a compute")
         axis = tuple(IterVar(f"ax{d}", extent=e) for d, e in enumerate(tensor.shape))
-        place = Scope.of(scope, f"cache_read of {tensor.name!r}")
-        name = f"{tensor.name}.{place.value}"
+        place, tag = tagged_scope(scope, f"cache_read of {tensor.name!r}")
+        name = f"{tensor.name}.{place.value}{tag}"
         copy = ComputeOp(name, axis, (Read(tensor, axis, tensor.dtype),))
         cached = Stage(self, copy, copy.outputs)
-        cached.scope = place
+        cached.scope, cached.scope_tag = place, tag
         cached.home = source.home
         self._insert(cached, self.stages.index(source) + 1)
         for stage in stages:
@@ -149,14 +149,14 @@ class Schedule:
             extent = substitute(a.extent, fresh)
             is_kept = a.kind is AxisKind.REDUCE and extent is a.extent
             fresh[a] = a if is_kept else IterVar(a.name, extent=extent, kind=a.kind, span=a.span)
-        place = Scope.of(scope, f"cache_write of {tensor.name!r}")
-        inner = ComputeOp(f"{op.name}.{place.value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
+        place, tag = tagged_scope(scope, f"cache_write of {tensor.name!r}")
+        inner = ComputeOp(f"{op.name}.{place.value}{tag}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
         if op.instruction is not None:
             replaced, instruction = op.instruction
             inner.instruction = tuple(fresh[a] for a in replaced), instruction
             stage.tensorized = None
         cached = Stage(self, inner, inner.outputs)
-        cached.scope = place
+        cached.scope, cached.scope_tag = place, tag
         cached.home = stage.home
         stage.op = _same_axes(op, tuple(t(*op.axis) for t in inner.outputs))
         stage.leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.DATA]

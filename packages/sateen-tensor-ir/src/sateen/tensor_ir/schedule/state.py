@@ -53,6 +53,8 @@ class StageState:
         self.op = op
         self.outputs = outputs
         self._scope: Scope | None = None
+        self.scope_tag = ""
+        """What follows the scope in its name, such as `.acc` of `local.acc`."""
         replaced = op.instruction[0] if op.instruction is not None else ()
         around = [axis for axis in (*op.axis, *op.reduce_axis) if not is_among(axis, replaced)]
         self.leaves: list[IterVar] = [*around, *replaced]
@@ -79,7 +81,7 @@ class StageState:
 
     def __repr__(self) -> str:
         where = "inlined" if self.inlined else "at root" if self.attach is None else f"at {self.attach[0].name}"
-        return f"Stage({self.name}: {self.loop_names}; {where}, {self.scope.value})"
+        return f"Stage({self.name}: {self.loop_names}; {where}, {self.scope_name})"
 
     @property
     def name(self) -> str:
@@ -109,6 +111,11 @@ class StageState:
     @scope.setter
     def scope(self, value: Scope) -> None:
         self._scope = value
+
+    @property
+    def scope_name(self) -> str:
+        """The scope with its tag."""
+        return self.scope.value + self.scope_tag
 
     @property
     def attach(self) -> tuple[StageState, IterVar] | None:

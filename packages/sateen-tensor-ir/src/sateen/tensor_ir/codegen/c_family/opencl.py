@@ -89,7 +89,7 @@ class OpenCLKernel(Statements):
             super().allocate(s)
 
     def barrier(self, s: Barrier) -> None:
-        fence = "CLK_LOCAL_MEM_FENCE" if s.scope is Scope.SHARED else "CLK_GLOBAL_MEM_FENCE"
+        fence = "CLK_GLOBAL_MEM_FENCE" if s.scope is Scope.GLOBAL else "CLK_LOCAL_MEM_FENCE"
         self.line(f"barrier({fence});")
 
 
