@@ -170,8 +170,8 @@ def test_misuse_of_the_builder_is_refused():
         lambda ib, source, result: ib.while_scope(1).__enter__(),
     )
     refused(
-        "for_range expects a kind of serial, parallel, unrolled, vectorized, blockIdx.x, blockIdx.y, blockIdx.z, "
-        "threadIdx.x, threadIdx.y, threadIdx.z; found 'fast'",
+        "for_range expects a kind of serial, parallel, unrolled, vectorized, vthread, blockIdx.x, blockIdx.y, "
+        "blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z; found 'fast'",
         lambda ib, source, result: ib.for_range(0, 4, kind="fast").__enter__(),
     )
     refused(

@@ -185,6 +185,24 @@ def refused(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("(" * 5000 + "1", "expected text that nests less deep, found '('"),
+        ("not " * 5000 + "true", "expected text that nests less deep, found 'not'"),
+        ("9" * 5000, "line 1, column 1: expected a number of at most 1000 characters, found 5000"),
+    ],
+)
+def test_expressions_beyond_the_limits_of_python(text, message):
+    with pytest.raises(ParseError, match=re.escape(message)):
+        parse_expr(text)
+
+
+def test_loops_beyond_the_limits_of_python():
+    loops = "".join("  " * (k + 1) + f"for i{k} in [0, 2):\n" for k in range(2000))
+    refused(f"function f(A: out int8[4])\n{loops}", "expected text that nests less deep")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("", "line 1, column 1: expected loop IR, found nothing"),
         ("function f(", "line 1, column 12: expected a name, found the end of the line"),
         ("function f()", "line 1, column 13: expected a statement indented by 2, found the end of the line"),

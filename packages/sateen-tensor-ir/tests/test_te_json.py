@@ -8,6 +8,7 @@ import pytest
 
 from sateen.runtime.errors import ExpressionError, SateenError
 from sateen.tensor_ir import build, load_json, lower, save_json, te
+from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir import digest, walk
 from sateen.tensor_ir.te.operations import PlaceholderOp
 
@@ -30,7 +31,7 @@ def cumulated():
     state = te.placeholder((m, n), name="s")
     first = te.compute((1, n), lambda t, i: x[t, i], name="first")
     update = te.compute((m, n), lambda t, i: state[t - 1, i] + x[t, i], name="update")
-    return [te.scan(first, update, state, inputs=[x], name="S")]
+    return [te.scan(first, update, state, inputs=[x], name="S", tag="sums", attrs={"over": "time"})]
 
 
 def running():
@@ -116,11 +117,43 @@ def test_what_is_no_definition_is_not_saved():
     for value in (3, [], [A, 3], A.op):
         with pytest.raises(ExpressionError, match="save_json expects tensors or a function of loop IR"):
             save_json(value)
-    deep = A[0, 0]
-    for _ in range(5000):
-        deep = deep + 1.0
-    with pytest.raises(ExpressionError, match="save_json expects expressions that nest less deep"):
-        save_json(te.compute((4,), lambda i: deep, name="D"))
+
+
+def test_expressions_of_any_depth_are_read_back():
+    left = right = A[0, 0]
+    for _ in range(1000):
+        left, right = te.exp(left) + 1.0, 1.0 - right
+    B = te.compute((4,), lambda j: left * right + A[0, j], name="B")
+    text = save_json(B)
+    (loaded,) = load_json(text)
+    assert save_json(loaded) == text
+    function = lower(te.create_schedule(B), [A, B])
+    assert digest(function) == digest(lower(te.create_schedule(loaded), [loaded.op.inputs[0], loaded]))
+    assert digest(load_json(save_json(function))) == digest(function)
+
+
+def test_instructions_are_read_by_name():
+    dot = INTRINSICS["dot4_u8s8_x4"]
+
+    def body(ins, outs):
+        ib = te.ir_builder.create()
+        a, b, c = map(ib.buffer_ptr, (*ins, *outs))
+        with ib.for_range(0, 4, "i") as i:
+            c[i] = 0
+        sums = c.region(0, (4,))
+        ib.intrinsic(dot, [sums], [sums, a.region(0, (16,)), b.region(0, (16,))])
+        return ib.get()
+
+    X, Y = te.placeholder((16,), "uint8", name="X"), te.placeholder((16,), "int8", name="Y")
+    C = te.extern((4,), [X, Y], body, name="C", dtype="int32", tag="dot", attrs={"lanes": 4})
+    (loaded,) = load_json(save_json(C), INTRINSICS)
+    assert (loaded.op.tag, dict(loaded.op.attrs)) == ("dot", {"lanes": 4})
+    function = lower(te.create_schedule(C), [X, Y, C])
+    assert digest(load_json(save_json(function), INTRINSICS)) == digest(function)
+    with pytest.raises(
+        ExpressionError, match=r"operation 2: line \d, column 11: expected an intrinsic \(none is known\)"
+    ):
+        load_json(save_json(C))
 
 
 def changed(path, value):
@@ -163,7 +196,7 @@ OPERATION = "operations"
         (changed([OPERATION, 1, "reduction", "identity"], ["0"]), "expected a reducer of float32, found other types"),
         (changed([OPERATION, 2, "body"], ["T[i] + 1"]), "'+' has operands of float32 and index"),
         (changed([OPERATION, 2, "body"], ["T[i + 0.5f]"]), "operation 2: function 'C': "),
-        (changed([OPERATION, 2, "body"], ["(" * 5000 + "i" + ")" * 5000]), "operation 2: it nests too deep"),
+        (changed([OPERATION, 2, "body"], ["(" * 5000 + "i" + ")" * 5000]), "operation 2: line 1, column 1"),
         (changed([OPERATION, 2, "body"], []), "operation 2: expected a body, found none"),
         (changed([OPERATION, 2, "body"], [3]), "expected an expression as text, found int: 3"),
         (changed([OPERATION, 2, "body"], ["float32x4(T[i])"]), "expected a single value, found float32x4"),

@@ -12,7 +12,8 @@ from sateen.tensor_ir.lowering import PASSES, lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.peak import PeakMeter
 from sateen.tensor_ir.targets import Machine
-from sateen.tensor_ir.te.json_text import load_json, save_json
+from sateen.tensor_ir.te.json_reader import load_json
+from sateen.tensor_ir.te.json_writer import save_json
 from sateen.tensor_ir.version import __version__
 
 __all__ = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir import expr as ex
@@ -39,8 +41,7 @@ from sateen.tensor_ir.ir.types import INDEX
 
 def parse_function(text: str, intrinsics: Mapping[str, Instruction] | None = None) -> Function:
     """The function of this text, which may use the `intrinsics` by name. Raises ParseError."""
-    parser = _Parser(text, {}, intrinsics or {})
-    return parser.function()
+    return _read(_Parser.function, text, {}, intrinsics or {})
 
 
 def parse_stmt(
@@ -49,25 +50,28 @@ def parse_stmt(
     intrinsics: Mapping[str, Instruction] | None = None,
 ) -> Stmt:
     """The statement of this text; `names` gives the meaning of its free names. Raises ParseError."""
-    parser = _Parser(text, names or {}, intrinsics or {})
-    statement = parser.block(0)
-    parser.cursor.end_of_text()
-    return statement
+    return _read(_Parser.whole_block, text, names or {}, intrinsics or {})
 
 
 def parse_expr(text: str, names: Mapping[str, Var | Buffer] | None = None) -> Expr:
     """The expression of this text; `names` gives the meaning of its free names. Raises ParseError."""
-    parser = _Parser(text, names or {}, {})
-    if parser.cursor.accept("given"):
-        parser.expressions.given()
-        while not parser.cursor.accept("in"):
-            parser.cursor.expect(",")
-            parser.expressions.given()
-    e = parser.expressions.expr()
-    parser.cursor.end_of_line()
-    parser.cursor.end_of_text()
-    return e
+    return _read(_Parser.whole_expression, text, names or {}, {})
 
+
+def _read(
+    read: Callable[[_Parser], T], text: str, names: Mapping[str, Var | Buffer], intrinsics: Mapping[str, Instruction]
+) -> T:
+    """What a method of the parser reads. Text that nests too deep for it is an error of the text."""
+    parser = _Parser(text, names, intrinsics)
+    try:
+        return read(parser)
+    except RecursionError:
+        parser.cursor.fail_line("text that nests less deep")
+
+
+T = TypeVar("T")
+Around = Callable[[Stmt], Stmt]
+"""A statement without its body."""
 
 _LOOPS = {kind.value: kind for kind in LoopKind}
 
@@ -129,6 +133,24 @@ class _Parser:
         self.cursor.end_of_text()
         return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), denormals, numbers)
 
+    def whole_block(self) -> Stmt:
+        """A statement, and nothing after it."""
+        statement = self.block(0)
+        self.cursor.end_of_text()
+        return statement
+
+    def whole_expression(self) -> Expr:
+        """An expression behind the names that it uses, and nothing after it."""
+        if self.cursor.accept("given"):
+            self.expressions.given()
+            while not self.cursor.accept("in"):
+                self.cursor.expect(",")
+                self.expressions.given()
+        e = self.expressions.expr()
+        self.cursor.end_of_line()
+        self.cursor.end_of_text()
+        return e
+
     def parameter(self, token: Token, parameters: Sequence[Buffer]) -> Buffer:
         """The parameter of a name."""
         found = self.names.get(token.text)
@@ -154,20 +176,30 @@ class _Parser:
         if self.cursor.depth != depth:
             self.cursor.fail_line(f"a statement indented by {depth}")
         statements: list[Stmt] = []
+        scopes: list[tuple[list[Stmt], Around]] = []
         while self.cursor.depth == depth:
-            statements.append(self.statement(depth))
-        if self.cursor.depth > depth:
+            found = self.statement(depth)
+            if isinstance(found, Stmt):
+                statements.append(found)
+            else:
+                scopes.append((statements, found))
+                statements = []
+        if self.cursor.depth > depth or (scopes and not statements):
             self.cursor.fail_line(f"a statement indented by {depth}")
-        return sequence(*statements)
+        body = sequence(*statements)
+        for before, around in reversed(scopes):
+            body = sequence(*before, around(body))
+        return body
 
-    def statement(self, depth: int) -> Stmt:
+    def statement(self, depth: int) -> Stmt | Around:
+        """A statement; of a let or an allocate whose scope is the rest of the block, what that becomes in it."""
         while self.cursor.accept("given"):
             self.expressions.given()
             self.cursor.end_of_line()
             if self.cursor.depth != depth:
                 self.cursor.fail_line(f"a statement indented by {depth}")
         token = self.cursor.token
-        rule: Callable[[int], Stmt] | None = {
+        rule: Callable[[int], Stmt | Around] | None = {
             "let": self.let, "allocate": self.allocate, "if": self.branch, "while": self.repeat,
             "prefetch": self.prefetch, "barrier": self.barrier, "pass": self.nothing,
             "intrinsic": self.intrinsic, "invoke": self.invoke, "timestamp": self.timestamp,
@@ -187,10 +219,10 @@ class _Parser:
         self.cursor.end_of_line()
         return self.block(depth + 2)
 
-    def rest(self, depth: int) -> Stmt:
-        """The scope of a let or an allocate: the lines indented beneath it, otherwise the rest of its block."""
+    def scope(self, depth: int, around: Around) -> Stmt | Around:
+        """A let or an allocate: around the lines indented beneath it, otherwise the rest of its block."""
         self.cursor.end_of_line()
-        return self.block(depth + 2 if self.cursor.depth > depth else depth)
+        return around(self.block(depth + 2)) if self.cursor.depth > depth else around
 
     def loop(self, depth: int) -> Stmt:
         kind = _LOOPS[self.cursor.next().text]
@@ -245,13 +277,13 @@ class _Parser:
     def repeat(self, depth: int) -> Stmt:
         return While(self.expressions.expr(), self.inner(depth))
 
-    def let(self, depth: int) -> Stmt:
+    def let(self, depth: int) -> Stmt | Around:
         name = self.cursor.new_name()
         self.cursor.expect("=")
         value = self.expressions.expr()
-        return Let(self.bound(name, value.dtype), value, self.rest(depth))
+        return self.scope(depth, partial(Let, self.bound(name, value.dtype), value))
 
-    def allocate(self, depth: int) -> Stmt:
+    def allocate(self, depth: int) -> Stmt | Around:
         name = self.cursor.new_name()
         self.cursor.expect(":")
         token = self.cursor.token
@@ -261,7 +293,7 @@ class _Parser:
                 self.cursor.fail(f"the type that buffer {name!r} was allocated with before", token)
             buffer = known
         self.names[name] = buffer
-        return Allocate(buffer, self.rest(depth))
+        return self.scope(depth, partial(Allocate, buffer))
 
     def prefetch(self, _: int) -> Stmt:
         token = self.cursor.token

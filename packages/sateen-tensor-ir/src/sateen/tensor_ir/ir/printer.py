@@ -8,7 +8,7 @@
 
 A constant's data is its bytes in base64. The scope of a `let` or an `allocate` is the rest of the block, or the
 indented lines beneath it if the block continues after them. A longer expression that occurs several times in a
-statement is written once, in a line before it; parsing that line gives one shared expression again:
+statement, or nests deep, is written once, in a line before it; parsing that line gives one shared expression again:
 
     given term = round(x[i] / scale[0])
     y[i] = select(term < 0.0f, 0.0f, term)
@@ -69,6 +69,12 @@ _PRECEDENCE: dict[type[Expr], int] = {
 LONGEST_REPEATED = 16
 """The most nodes of a repeated expression that is written at each place; a longer one gets a name."""
 
+DEEPEST_WRITTEN = 48
+"""The most parentheses within each other that are written in one expression; a part of so many gets a name."""
+
+LONGEST_CHAIN = 200
+"""The most nodes within each other that are written as one expression, such as the terms of a sum."""
+
 
 class Names:
     """Unique, stable names: a name that is taken gets a number."""
@@ -99,7 +105,7 @@ class Names:
 def format_expr(e: Expr, names: Names | None = None) -> str:
     """The expression on one line, with as few parentheses as it needs."""
     printer = _Printer(names or Names())
-    terms = ", ".join(printer.name_repeated([e]))
+    terms = ", ".join(printer.name_parts([e]))
     return f"given {terms} in {printer.expr(e)}" if terms else printer.expr(e)
 
 
@@ -133,12 +139,12 @@ class _Printer:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.terms: dict[Expr, str] = {}
-        """The names of expressions that the statement has in several places."""
+        """The names of expressions that the statement has in several places, or that nest deep."""
 
-    def name_repeated(self, expressions: Iterable[Expr]) -> Iterator[str]:
-        """Definitions of the repeated parts of these expressions, in order; forgets earlier ones."""
+    def name_parts(self, expressions: Iterable[Expr]) -> Iterator[str]:
+        """Definitions of the repeated and deep parts of these expressions, in order; forgets earlier ones."""
         self.terms = {}
-        for e in _repeated(expressions):
+        for e in _parts(expressions):
             definition = self.expr(e)
             self.terms[e] = self.names.new("term")
             yield f"{self.terms[e]} = {definition}"
@@ -210,7 +216,14 @@ class _Printer:
     def lines(self, s: Stmt, depth: int, last: bool = True) -> Iterator[str]:
         """The lines of a statement; `last` if nothing follows it in its block."""
         pad = "  " * depth
-        for definition in self.name_repeated(e for e in children(s) if isinstance(e, Expr)):
+        while last and isinstance(s, (Let, Allocate)):  # chains of them may be long
+            yield from self.scope(s, pad)
+            s = s.body
+        if isinstance(s, (Let, Allocate)):
+            yield from self.scope(s, pad)
+            yield from self.lines(s.body, depth + 1)
+            return
+        for definition in self.name_parts(e for e in children(s) if isinstance(e, Expr)):
             yield f"{pad}given {definition}"
         match s:
             case Seq():
@@ -236,12 +249,6 @@ class _Printer:
             case While():
                 yield f"{pad}while {self.expr(s.condition)}:"
                 yield from self.lines(s.body, depth + 1)
-            case Let():
-                yield f"{pad}let {self.names.of(s.var)} = {self.expr(s.value)}"
-                yield from self.lines(s.body, depth + (not last))
-            case Allocate():
-                yield f"{pad}allocate {self.names.of(s.buffer)}: {self.buffer_type(s.buffer)}"
-                yield from self.lines(s.body, depth + (not last))
             case Store():
                 indices = ", ".join(self.expr(i) for i in s.indices)
                 yield f"{pad}{self.names.of(s.buffer)}[{indices}] = {self.expr(s.value)}"
@@ -273,6 +280,15 @@ class _Printer:
             case _:
                 raise unknown(s, "the printer")
 
+    def scope(self, s: Let | Allocate, pad: str) -> Iterator[str]:
+        """The lines of a let or an allocate before its body."""
+        for definition in self.name_parts(e for e in children(s) if isinstance(e, Expr)):
+            yield f"{pad}given {definition}"
+        if isinstance(s, Let):
+            yield f"{pad}let {self.names.of(s.var)} = {self.expr(s.value)}"
+        else:
+            yield f"{pad}allocate {self.names.of(s.buffer)}: {self.buffer_type(s.buffer)}"
+
     def region(self, region: Region) -> str:
         """`A[i, 0:16]`: an index if the extent is 1, otherwise the first index and, after a colon, the extent."""
         parts = zip(region.indices, region.extents, strict=True)
@@ -288,8 +304,9 @@ class _Printer:
         return f"[0, {self.expr(s.extent)}) + {self.expr(s.start)}"
 
 
-def _repeated(expressions: Iterable[Expr]) -> list[Expr]:
-    """The longer nodes that occur several times beneath `expressions`, each after those that it contains."""
+def _parts(expressions: Iterable[Expr]) -> list[Expr]:
+    """The longer nodes that occur several times beneath `expressions`, and those that nest deep, each after those that
+    it contains."""
     roots = list(expressions)
     uses = Counter(roots)
     beneath: dict[Expr, list[Expr]] = {}
@@ -304,10 +321,23 @@ def _repeated(expressions: Iterable[Expr]) -> list[Expr]:
         uses.update(beneath[e])
         stack.extend(child for child in reversed(beneath[e]) if child not in beneath)
     length: dict[Expr, int] = {}
+    depth: dict[Expr, int] = {}
+    height: dict[Expr, int] = {}
     named: list[Expr] = []
     for e in finished:
         length[e] = 1 + sum(length[child] for child in beneath[e])
-        if uses[e] > 1 and length[e] > LONGEST_REPEATED:
+        height[e] = 1 + max((height[child] for child in beneath[e]), default=0)
+        depth[e] = max((depth[child] + _is_within(child, e) for child in beneath[e]), default=1)
+        is_deep = depth[e] > DEEPEST_WRITTEN or height[e] > LONGEST_CHAIN
+        if is_deep or (uses[e] > 1 and length[e] > LONGEST_REPEATED):
             named.append(e)
-            length[e] = 1
+            length[e] = depth[e] = height[e] = 1
     return named
+
+
+def _is_within(operand: Expr, e: Expr) -> bool:
+    """Whether an operand stands in parentheses, or could: a first operand does not that binds as tightly."""
+    level = _PRECEDENCE.get(type(e))
+    return (
+        level is None or not isinstance(e, ex.Binary) or operand is not e.a or _PRECEDENCE.get(type(operand), 9) < level
+    )

@@ -39,6 +39,9 @@ _TOKENS = re.compile(
 )
 
 
+_LONGEST_NUMBER = 1000
+
+
 class Cursor:
     """A place in the tokens of a text, and what is expected there. Raises ParseError for a text without any."""
 
@@ -127,6 +130,9 @@ def _tokens(text: str, line: int) -> list[Token]:
         match = _TOKENS.match(text, position)
         if match is None:
             raise ParseError(f"line {line}, column {position + 1}: expected loop IR, found {text[position]!r}")
+        if match.lastgroup == "number" and len(match[0]) > _LONGEST_NUMBER:
+            expected = f"a number of at most {_LONGEST_NUMBER} characters, found {len(match[0])}"
+            raise ParseError(f"line {line}, column {position + 1}: expected {expected}")
         if match.lastgroup is not None and match.lastgroup != "space":
             tokens.append(Token(match.lastgroup, match[0], line, position + 1))
         position = match.end()

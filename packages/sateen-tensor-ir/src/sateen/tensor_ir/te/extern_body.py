@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -32,6 +32,8 @@ def extern(
     dtype: DType | str | Sequence[DType | str] | None = None,
     in_buffers: Buffer | Sequence[Buffer] | None = None,
     out_buffers: Buffer | Sequence[Buffer] | None = None,
+    tag: str = "",
+    attrs: Mapping[str, str | int | float] | None = None,
 ) -> Any:
     """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`),
     or a call of an external function.
@@ -39,7 +41,7 @@ def extern(
     `shape` is one shape, or a list of shapes for as many outputs, which are then returned as a tuple. `dtype` is one
     for all or one per output; by default that of the only input. `in_buffers` and `out_buffers` are buffers of
     `te.decl_buffer` for the function to get; their strides are those of the storage, which gives variables among them
-    their values. Raises ExpressionError if shapes and dtypes differ in
+    their values. `tag` and `attrs` are those of `te.compute`. Raises ExpressionError if shapes and dtypes differ in
     number, or if the body uses a tensor, buffer or variable that it did not get, or stores to an input.
     """
     if not isinstance(inputs, (list, tuple)):
@@ -60,6 +62,7 @@ def extern(
     ins, outs = _declared(name, "in_buffers", in_buffers, ins), _declared(name, "out_buffers", out_buffers, outs)
     body = program(f"extern {name!r}", fcompute(list(ins), list(outs)), ins, outs)
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body)
+    op.describe(tag, attrs)
     return op.outputs if many else op.outputs[0]
 
 

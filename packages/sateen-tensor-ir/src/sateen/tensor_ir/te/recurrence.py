@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sateen.runtime.errors import ExpressionError
@@ -70,6 +70,8 @@ def scan(
     state_placeholder: Tensor | Sequence[Tensor],
     inputs: Sequence[Tensor] | None = None,
     name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, str | int | float] | None = None,
 ) -> Any:
     """One or several states over time, which is their first dimension.
 
@@ -78,11 +80,12 @@ def scan(
 
         state[t] = init[t] where t < rows of init, otherwise update[t], from state[t - 1], state[t - 2], …
 
-    Other computes may lie between the placeholder and the update. Several states are given as lists and returned as a
-    tuple; all have the same times, and their updates may read each other's states, and each other. `inputs` may list
-    what the updates read, as TVM's scan does; it says nothing new. Raises ExpressionError for shapes or types that
-    disagree, for a state that is no placeholder, for an update that is no compute, and for anything but computes
-    between a state and an update. A read of a row that is not known yet is refused when the scan is lowered.
+    Other computes may lie between the placeholder and the update. Several states are given as lists and returned as
+    a tuple; all have the same times, and their updates may read each other's states, and each other. `inputs` may
+    list what the updates read, as TVM's scan does; it says nothing new. `tag` and `attrs` are those of
+    `te.compute`. Raises ExpressionError for shapes or types that disagree, for a state that is no placeholder, for
+    an update that is no compute, and for anything but computes between a state and an update. A read of a row that
+    is not known yet is refused when the scan is lowered.
     """
     groups = [_listed(name, what, t) for what, t in (("init", init), ("update", update), ("state", state_placeholder))]
     initial, updates, states = groups
@@ -101,6 +104,7 @@ def scan(
         if any(t.op in _ancestors(tensor.op) for t in states):
             raise ExpressionError(f"scan {name!r}: the initial rows {tensor.name!r} depend on the state")
     op = ScanOp(name, recurrences, inner)
+    op.describe(tag, attrs)
     return op.outputs if isinstance(update, (list, tuple)) else op.outputs[0]
 
 
