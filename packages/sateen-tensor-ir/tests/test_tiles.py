@@ -146,6 +146,57 @@ def test_a_product_keeps_its_sums_in_tiles(called: Called, rows: int, columns: i
     np.testing.assert_array_equal(result, expected)
 
 
+def test_rows_of_a_tile_may_lie_apart(called: Called) -> None:
+    """A is read as it lies, and sums are those of C in memory."""
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(0, 256, (32, 128)).astype(np.uint8), rng.integers(-128, 128, (128, 48)).astype(np.int8)
+    m, n, k = te.var("m"), te.var("n"), te.var("k")
+    a, b = te.placeholder((m, k), "uint8", name="A"), te.placeholder((k // 4, n, 4), "int8", name="B")
+    q, r = te.reduce_axis(k // 64 * 16, "q"), te.reduce_axis(4, "r")
+    c = te.compute(
+        (m // 16 * 16, n // 16 * 16),
+        lambda i, j: te.sum(a[i, 4 * q + r].astype("int32") * b[q, j, r].astype("int32"), axis=[q, r]),
+        name="C",
+    )
+    s = te.create_schedule(c)
+    i, j = c.op.axis
+    io, jo, i, j = s[c].tile(i, j, 16, 16)
+    qo, qi = s[c].split(q, 16)
+    s[c].reorder(io, jo, qo, i, j, qi, r)
+    s[c].tensorize(i, INTRINSICS["tile_16x16x64_u8s8"])
+    result = np.zeros((32, 48), np.int32)
+    packed = np.ascontiguousarray(y.reshape(32, 4, 48).transpose(0, 2, 1))
+    called(build(s, [a, b, c], TARGET, name="f"), {"f": [x, packed, result]})
+    np.testing.assert_array_equal(result, x.astype(np.int32) @ y.astype(np.int32))
+
+
+def test_rows_apart_in_registers_are_refused() -> None:
+    a, b = te.placeholder((16, 64), "uint8", name="A"), te.placeholder((16, 32, 4), "int8", name="B")
+    q, r = te.reduce_axis(16, "q"), te.reduce_axis(4, "r")
+    c = te.compute(
+        (16, 32),
+        lambda i, j: te.sum(a[i, 4 * q + r].astype("int32") * b[q, j, r].astype("int32"), axis=[q, r]),
+        name="C",
+    )
+    s = te.create_schedule(c)
+    sums = s.cache_write(c, "register")
+    i, j = sums.op.axis
+    q, r = sums.op.reduce_axis
+    jo, ji = s[sums].split(j, 16)
+    s[sums].reorder(jo, i, ji, q, r)
+    s[sums].unroll(jo)
+    s[sums].tensorize(i, INTRINSICS["tile_16x16x64_u8s8"])
+    i, j = c.op.axis
+    s[c].unroll(i)
+    s[c].vectorize(j)
+    expected = (
+        "operand 'sum': expected the rows of a tile one behind the other in register buffer 'C.register', found a stride "
+        "of 32; give a tile dimensions of its own"
+    )
+    with pytest.raises(CodegenError, match=re.escape(expected)):
+        build(s, [a, b, c], TARGET)
+
+
 def test_a_loop_over_tiles_loads_and_multiplies_and_stores_nothing() -> None:
     assembly = build(*product(), TARGET, name="f").assembly()
     (loop,) = (body for _, body in LOOP.findall(assembly) if body.count("tdpbusd") == 4)

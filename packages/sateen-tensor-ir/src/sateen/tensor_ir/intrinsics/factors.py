@@ -32,24 +32,26 @@ FACTORS = {
 """By the word for them in names of instructions."""
 
 
-def sums_of_products(factors: Factors, sums: int, depth: int, a: str, b: str) -> StatementText:
-    """out[i] = sum[i] + Σ a[place]·b[place] over k in [0, depth), for each i in [0, sums).
+def sums_of_products(
+    factors: Factors, sums: int, depth: int, a: str, b: str, total: str = "sateen_i", out: str = "sateen_i"
+) -> StatementText:
+    """out[out] = sum[total] + Σ a[a]·b[b] over k in [0, depth), for each i in [0, sums).
 
-    The places are C expressions of sateen_i and sateen_k. Sums of integers wrap.
+    Places are C expressions of sateen_i, and of sateen_k for factors. Sums of integers wrap.
     """
     if factors.sum == "float32":
         return StatementText(f"""
 union {{ $uint32 bits; $float32 value; }} sateen_a, sateen_b;
 $float32 sateen_result[{sums}];
 for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) {{
-  sateen_result[sateen_i] = $sum[sateen_i];
+  sateen_result[sateen_i] = $sum[{total}];
   for ($int32 sateen_k = 0; sateen_k < {depth}; ++sateen_k) {{
     sateen_a.bits = ($uint32)$a[{a}] << 16;
     sateen_b.bits = ($uint32)$b[{b}] << 16;
     sateen_result[sateen_i] += sateen_a.value * sateen_b.value;
   }}
 }}
-for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) $out[sateen_i] = sateen_result[sateen_i];""")
+for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) $out[{out}] = sateen_result[sateen_i];""")
     return StatementText(f"""
 $int32 sateen_result[{sums}];
 for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) {{
@@ -57,6 +59,6 @@ for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) {{
   for ($int32 sateen_k = 0; sateen_k < {depth}; ++sateen_k) {{
     sateen_dot += ($int32)$a[{a}] * $b[{b}];
   }}
-  sateen_result[sateen_i] = ($int32)(($uint32)$sum[sateen_i] + ($uint32)sateen_dot);
+  sateen_result[sateen_i] = ($int32)(($uint32)$sum[{total}] + ($uint32)sateen_dot);
 }}
-for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) $out[sateen_i] = sateen_result[sateen_i];""")
+for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) $out[{out}] = sateen_result[sateen_i];""")

@@ -4,6 +4,8 @@
 32 bfloat16; it adds up the even and the odd products of a sum, each fused and to nearest, then both, then the sum that
 was there, and takes subnormal numbers for zeros. So a sum differs from the exact one by less than 2^-19 of the sum of
 magnitudes.
+
+The rows of an operand may lie apart: its stride along them is a variable, `row_a` for a.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from sateen.tensor_ir import te
 from sateen.tensor_ir.intrinsics.code import TILE_ROW_BYTES, TILE_ROWS, TileCall
 from sateen.tensor_ir.intrinsics.factors import FACTORS, sums_of_products
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.ir.buffer import Buffer
 
 _COLUMNS = TILE_ROW_BYTES // 4
 
@@ -36,13 +39,28 @@ def _tile(kinds: str, name: str, feature: str) -> TensorIntrinsic:
         factors,
         TILE_ROWS * _COLUMNS,
         depth,
-        f"{depth} * ({row}) + sateen_k",
-        f"{n} * ({_COLUMNS} * (sateen_k / {n}) + {column}) + sateen_k % {n}",
+        f"({row}) * $row_a + sateen_k",
+        f"sateen_k / {n} * $row_b + {column} * {n} + sateen_k % {n}",
+        f"({row}) * $row_sum + {column}",
+        f"({row}) * $row_out + {column}",
     )
-    code = TileCall(name, ("amx-tile", feature))
     return TensorIntrinsic(
-        f"tile_{TILE_ROWS}x{_COLUMNS}x{depth}_{kinds}", (total, a, b), (out,), llvm=(code,), c99=text, opencl=text
+        f"tile_{TILE_ROWS}x{_COLUMNS}x{depth}_{kinds}",
+        (total, a, b),
+        (out,),
+        llvm=(TileCall(name, ("amx-tile", feature)),),
+        c99=text,
+        opencl=text,
+        buffers=tuple(map(_apart, (out, total, a, b))),
     )
+
+
+def _apart(operand: te.Tensor) -> Buffer:
+    """Rows that may lie apart, each without gaps."""
+    *_, inner = operand.shape
+    within: tuple[te.Expr, ...] = (te.const(1),) if operand.ndim == 2 else (inner, te.const(1))
+    strides = (te.var(f"row_{operand.name}"), *within)
+    return Buffer(operand.name, operand.shape, operand.dtype, strides=strides, alignment=operand.dtype.bytes)
 
 
 TILES = (

@@ -9,12 +9,13 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, storage_type
 from sateen.tensor_ir.codegen.missing_code import no_code
-from sateen.tensor_ir.intrinsics.code import FunctionText, TileCall, VectorCall, VectorType
+from sateen.tensor_ir.intrinsics.code import TILE_ROW_BYTES, FunctionText, TileCall, VectorCall, VectorType
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.storage import strides_of
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region
+from sateen.tensor_ir.ir.visit import substitute
 
 
 def tiles_of(s: Intrinsic[TensorIntrinsic], features: frozenset[str]) -> frozenset[Buffer]:
@@ -50,7 +51,7 @@ class Instructions:
         if isinstance(code, FunctionText):
             self._function(s, code, strides)
         elif isinstance(code, TileCall):
-            self._tile_call(s, code)
+            self._tile_call(s, code, strides)
         else:
             self._vector_call(s, code)
 
@@ -93,26 +94,43 @@ class Instructions:
         stored = VectorType(storage_type(output.buffer.dtype), prod(output.extents))
         self._region_store(output, self._as(stored, result))
 
-    def _tile_call(self, s: Intrinsic[TensorIntrinsic], code: TileCall) -> None:
-        """The instruction on regions that are tiles."""
-        sums, a, b = map(self._tile, s.inputs)
-        (output,) = s.outputs
+    def _tile_call(self, s: Intrinsic[TensorIntrinsic], code: TileCall, strides: Mapping[Var, Expr]) -> None:
+        """The instruction on regions that are tiles, whose rows may lie apart."""
+        rows = (substitute(declared.stride_exprs()[0], strides) for declared in s.instruction.storage)
+        (name, region, stride), *given = zip((o.name for o in s.instruction.operands), s.regions, rows, strict=True)
+        sums, a, b = (self._tile(s, *operand) for operand in given)
         result = self.registers.tiles.product(code, sums, a, b)
-        first = Load(output.buffer, output.indices, output.buffer.dtype)
-        if self.registers.holds(output.buffer):
-            slot = self.registers.slot(first)[0], prod(output.extents)
-            self.registers.put(self.registers.slots[output.buffer], slot, result)
+        if self.registers.holds(region.buffer):
+            slot = self._first_in_registers(s, name, region, stride), prod(region.extents)
+            self.registers.put(self.registers.slots[region.buffer], slot, result)
             return
-        self.memory.forget_loads({output.buffer})
-        self.registers.tiles.store(result, self._pointer(output)[0])
+        self.memory.forget_loads({region.buffer})
+        self.registers.tiles.store(result, self._pointer(region)[0], self._bytes(region, stride))
 
-    def _tile(self, region: Region) -> LlvmValue:
+    def _tile(self, s: Intrinsic[TensorIntrinsic], name: str, region: Region, stride: Expr) -> LlvmValue:
         """A region as a tile."""
-        first = Load(region.buffer, region.indices, region.buffer.dtype)
         if self.registers.holds(region.buffer):
             slots = self.registers.slots[region.buffer]
-            return self.registers.tile(region.buffer, slots, self.registers.slot(first)[0])
-        return self.memory.tile(first, self.registers.tiles.load)
+            return self.registers.tile(region.buffer, slots, self._first_in_registers(s, name, region, stride))
+        first = Load(region.buffer, region.indices, region.buffer.dtype)
+        step = self._bytes(region, stride)
+        return self.memory.tile(first, step, lambda pointer: self.registers.tiles.load(pointer, step))
+
+    def _first_in_registers(self, s: Intrinsic[TensorIntrinsic], name: str, region: Region, stride: Expr) -> int:
+        """The place of the first element of a tile in a buffer in registers."""
+        row = TILE_ROW_BYTES // region.buffer.dtype.bytes
+        if self.environment.analyzer.constant(stride) != row:
+            raise CodegenError(
+                f"intrinsic {s.instruction.name!r}, operand {name!r}: expected the rows of a tile one behind the other "
+                f"in register buffer {region.buffer.name!r}, found a stride of {stride}; give a tile dimensions of "
+                "its own"
+            )
+        return self.registers.slot(Load(region.buffer, region.indices, region.buffer.dtype))[0]
+
+    def _bytes(self, region: Region, stride: Expr) -> str:
+        """A stride in bytes, as an operand of 64 bits."""
+        step = self.writer.product(self.value(stride), region.buffer.dtype.bytes)
+        return self.writer.resized(step, "i64").text
 
     def _filling(self, wanted: VectorType, region: Region) -> LlvmValue:
         """A region as a vector of `wanted`; one with fewer bits is repeated."""

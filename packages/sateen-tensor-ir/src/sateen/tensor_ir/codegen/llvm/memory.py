@@ -152,10 +152,11 @@ class Memory:
         """The value in memory, widened; it is loaded again only if it may have changed."""
         return self._remembered(key, lambda: self.conversions.widen(load(), access.dtype))
 
-    def tile(self, first: Load, load: Callable[[str], LlvmValue]) -> LlvmValue:
-        """The tile from an element on, by the function that loads it; again only if it may have changed."""
+    def tile(self, first: Load, step: str, load: Callable[[str], LlvmValue]) -> LlvmValue:
+        """The tile from an element on, with this step between its rows, by the function that loads it; again only if it
+        may have changed."""
         constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
-        key = first.buffer, constant, _texts(terms), 0, "tile"
+        key = first.buffer, constant, _texts(terms), 0, step
         return self._remembered(key, lambda: load(self.addresses.pointer(first.buffer, constant, terms)))
 
     def _remembered(self, key: tuple[Any, ...], load: Callable[[], LlvmValue]) -> LlvmValue:

@@ -56,16 +56,16 @@ class Tiles:
         """The sums with the products of two tiles added."""
         return self._call(code.name, f"{_SHAPE}, i16 {TILE_ROW_BYTES}", sums, a, b)
 
-    def load(self, pointer: str) -> LlvmValue:
-        """The tile in memory at an address."""
-        return self._call("tileloadd64", f"{_SHAPE}, ptr {pointer}, i64 {TILE_ROW_BYTES}")
+    def load(self, pointer: str, step: str = str(TILE_ROW_BYTES)) -> LlvmValue:
+        """The tile in memory at an address, whose rows begin `step` bytes after each other."""
+        return self._call("tileloadd64", f"{_SHAPE}, ptr {pointer}, i64 {step}")
 
-    def store(self, tile: LlvmValue, pointer: str) -> None:
-        """Write a tile to memory at an address."""
+    def store(self, tile: LlvmValue, pointer: str, step: str = str(TILE_ROW_BYTES)) -> None:
+        """Write a tile to memory at an address, its rows `step` bytes after each other."""
         self._require()
         name = "@llvm.x86.tilestored64.internal"
         self.writer.module.declarations[f"declare void {name}(i16, i16, ptr, i64, {_KIND})"] = None
-        self.writer.lines.append(f"  call void {name}({_SHAPE}, ptr {pointer}, i64 {TILE_ROW_BYTES}, {tile.typed})")
+        self.writer.lines.append(f"  call void {name}({_SHAPE}, ptr {pointer}, i64 {step}, {tile.typed})")
 
     def joined(self, rows: Sequence[LlvmValue]) -> LlvmValue:
         """The tile of these rows, by way of memory unless they are zeros."""
