@@ -152,6 +152,9 @@ def test_vectors_are_loops_over_lanes() -> None:
     x, found = np.arange(16, dtype="float32"), np.zeros(16, "float32")
     build(s, [a, b, c])(x, x, found)
     np.testing.assert_array_equal(found, np.maximum(x, 3) + np.sqrt(x))
+    one = vectors(lambda a, _b, c, i: c.vstore(i, a.vload(i + 1) + 1.0, lanes=1))
+    loop = str(lower(te.create_schedule(one), [*one.op.inputs, one]).body)
+    assert loop == "for i in [0, 4):\n  c[i * 4] = a[i * 4 + 1] + 1.0f"
     same = vectors(lambda _a, _b, c, i: c.vstore(i, 2.0, lanes=4))
     assert "vectorized lane in [0, 4)" in str(lower(te.create_schedule(same), [*same.op.inputs, same]).body)
 

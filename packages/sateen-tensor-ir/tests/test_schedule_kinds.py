@@ -168,6 +168,19 @@ def test_one_loop_of_a_stage_is_vectorized():
     )
 
 
+def test_a_thread_axis_may_say_how_many_threads_it_has():
+    chain = Chain()
+    _, inner = chain.c.split(chain.i, 2)
+    chain.c.bind(inner, te.thread_axis((0, 2), "threadIdx.x"))
+    assert chain.c.threads == {inner: "threadIdx.x"}
+    refuses(
+        "bind in stage 'C', axis 'j': threadIdx.y has 64 iterations, the loop 6; split it first",
+        lambda: chain.c.bind(chain.j, te.thread_axis((0, 64), "threadIdx.y")),
+    )
+    refuses("thread_axis 'threadIdx.x' expects a domain (0, extent) of integers, found (1, 4)",
+            lambda: te.thread_axis((1, 4), "threadIdx.x"))  # fmt: skip
+
+
 def test_bind_refusals():
     chain = Chain()
     *_, stage, k = row_sums()

@@ -304,6 +304,20 @@ def test_a_fused_loop_that_is_split_where_rows_end_is_two_loops_again():
     """)
 
 
+def test_fuse_of_no_loops_makes_one_around_what_has_no_dimensions():
+    A, k = te.placeholder((8,), name="A"), te.reduce_axis(8, "k")
+    S = te.compute((), lambda: te.sum(A[k], axis=k), name="S")
+    s = te.create_schedule(S)
+    outer = s[S].fuse()
+    s[S].bind(outer, te.thread_axis("blockIdx.x"))
+    assert str(lower(s, [A, S]).body) == text("""
+        thread blockIdx.x single in [0, 1):
+          S[] = 0.0f
+          for k in [0, 8):
+            S[] = S[] + A[k]
+    """)
+
+
 def test_a_refused_fuse_changes_nothing():
     product = Product()
     before = product.loops()

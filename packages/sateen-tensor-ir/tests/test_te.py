@@ -252,11 +252,11 @@ def test_the_repr_of_an_expression_is_its_text_cut_short():
 
 
 def test_tags_and_attributes_are_words_of_the_user():
-    c = te.compute((4,), lambda i: a[i, 0], "c", tag="broadcast", attrs={"tile": 4})
-    assert (c.op.tag, dict(c.op.attrs)) == ("broadcast", {"tile": 4})
+    c = te.compute((4,), lambda i: a[i, 0], "c", tag="broadcast", attrs={"tile": 4, "order": [0, 1]})
+    assert (c.op.tag, dict(c.op.attrs)) == ("broadcast", {"tile": 4, "order": (0, 1)})
     assert (a.op.tag, a.op.attrs) == ("", {})
     refused("'c' expects a text as its tag, found int: 3", lambda: te.compute((4,), lambda i: a[i, 0], "c", 3))
     refused(
-        "'c' expects attrs= of texts and numbers by name, found {'k': []}",
-        lambda: te.compute((4,), lambda i: a[i, 0], "c", attrs={"k": []}),
+        "'c' expects attrs= of texts, numbers and lists of them by name, found {'k': {}}",
+        lambda: te.compute((4,), lambda i: a[i, 0], "c", attrs={"k": {}}),
     )

@@ -62,7 +62,11 @@ def elements():
         deep = deep * deep  # shared, so that its tree would be large
     return [
         te.compute(
-            (4,), lambda j: deep + te.piecewise([part[0, j], te.const(1.0)], j % 2) + A[n - 1, j], "D", "t", {"k": 1}
+            (4,),
+            lambda j: deep + te.piecewise([part[0, j], te.const(1.0)], j % 2) + A[n - 1, j],
+            "D",
+            "t",
+            {"k": 1, "order": (0, 1)},
         )
     ]
 
@@ -201,7 +205,7 @@ OPERATION = "operations"
         (changed([OPERATION, 2, "body"], [3]), "expected an expression as text, found int: 3"),
         (changed([OPERATION, 2, "body"], ["float32x4(T[i])"]), "expected a single value, found float32x4"),
         (changed([OPERATION, 2, "tag"], 3), "operation 2: 'C' expects a text as its tag, found int: 3"),
-        (changed([OPERATION, 2, "attrs"], {"k": []}), "operation 2: 'C' expects attrs= of texts and numbers by name"),
+        (changed([OPERATION, 2, "attrs"], {"k": [[]]}), "operation 2: 'C' expects attrs= of texts, numbers and lists"),
         (changed(["outputs"], []), "the outputs: expected a tensor, found none"),
         (changed(["outputs"], [[7, 0]]), "the outputs: expected an operation before this one"),
         (changed(["symbols"], 3), "the symbols: expected 'symbols' of type list, found int"),

@@ -132,12 +132,15 @@ class Buffer:
 
     def vload(self, begin: Any, dtype: DType | str | None = None) -> Expr:
         """The elements from `begin` on along the last dimension, as lanes: `dtype` is that of the buffer with their
-        number, such as float32x4. Operations on it are lane by lane; `vstore` stores it.
+        number, such as float32x4. Operations on it are lane by lane; `vstore` stores it. Without `dtype` it is one
+        element.
 
         Raises ExpressionError for another element type, another number of lanes than 2, 4, 8, 16, 32 or 64, and another
         number of indices than dimensions.
         """
         kind = DType.of(self.dtype if dtype is None else dtype)
+        if kind == self.dtype:
+            return Load(self, self._indices("vload", begin), self.dtype)
         lane = LANES.get(kind.lanes)
         if lane is None or (kind.code, kind.bits) != (self.dtype.code, self.dtype.bits):
             counts = ", ".join(f"{self.dtype}x{n}" for n in LANES)
@@ -148,8 +151,8 @@ class Buffer:
     def vstore(self, begin: Any, value: Any, lanes: int | None = None) -> VectorStore:
         """A store of the lanes of a value from `begin` on along the last dimension, for `ib.emit`.
 
-        `lanes` is their number if the value is the same in all. Raises ExpressionError for another number of indices
-        than dimensions.
+        `lanes` is their number if the value is the same in all, or 1 for one element. Raises ExpressionError for
+        another number of indices than dimensions.
         """
         return VectorStore(self, self._indices("vstore", begin), as_expr(value, self.dtype), lanes)
 

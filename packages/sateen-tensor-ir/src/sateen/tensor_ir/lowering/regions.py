@@ -232,6 +232,9 @@ def _plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
                 _check_overlap(stage, relation, extent, analyzer)
         else:
             extent[relation.fused] = analyzer.simplify(extent[relation.outer] * extent[relation.inner])
+    for leaf in stage.leaves:  # fuse of no loops makes one
+        if leaf not in stage.blocks:
+            extent.setdefault(leaf, leaf.extent)
     adopted = stage.attach[0].blocks if stage.attach is not None else {}
     for leaf in stage.leaves:
         if leaf in adopted and not analyzer.prove(extent[leaf] >= 1):

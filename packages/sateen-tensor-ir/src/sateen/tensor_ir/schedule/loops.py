@@ -6,7 +6,7 @@ from itertools import pairwise
 from numbers import Integral
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr, const
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.visit import walk
@@ -122,11 +122,20 @@ class LoopPrimitives(StageState):
 
         for i in n: for j in m: ...       fuse(i, j)
         for f in n*m: i = f // m; j = f % m; ...
+
+        Of no loops it makes one of a single iteration around all, for what has no dimensions.
         """
         if len(axes) == 1 and isinstance(axes[0], (list, tuple)):
             axes = tuple(axes[0])
         if not axes:
-            raise ScheduleError(f"fuse in stage {self.name!r}: expects at least one axis, found none")
+            if self.axes:
+                raise ScheduleError(
+                    f"fuse in stage {self.name!r}: expects at least one axis, found none; only a stage without "
+                    "dimensions has no loop to name"
+                )
+            single = IterVar("single", extent=const(1), span=caller_span())
+            self.leaves.insert(0, single)
+            return single
         first = axes[0]
         for axis in axes:
             require_own(self, axis, "fuse")

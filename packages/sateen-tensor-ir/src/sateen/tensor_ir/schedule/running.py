@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar
+from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, is_const
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import THREADS, VTHREADS, LoopKind
 from sateen.tensor_ir.schedule.checks import at, require_data, require_leaf, require_own, require_untimed
@@ -64,6 +64,11 @@ class RunPrimitives(StageState):
         if not isinstance(thread, ThreadAxis):
             raise ScheduleError(
                 f"{at(self, 'bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
+            )
+        if thread.extent is not None and not is_const(axis.extent, thread.extent):
+            raise ScheduleError(
+                f"{at(self, 'bind', axis)}: {thread.tag} has {thread.extent} iterations, the loop {axis.extent}; split "
+                "it first"
             )
         if thread.tag == VTHREAD:
             self._bind_virtual(axis)

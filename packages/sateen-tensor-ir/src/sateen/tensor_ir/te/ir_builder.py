@@ -231,18 +231,20 @@ def create() -> IRBuilder:
 
 
 def _lanes_stored(s: VectorStore) -> Stmt:
-    """A vectorized loop over the lanes."""
+    """A vectorized loop over the lanes, or the store of one element."""
     used = set(walk(s.value))
     counts = {n for n, lane in LANES.items() if lane in used} | ({s.lanes} if s.lanes is not None else set())
-    if len(counts) != 1 or not counts <= LANES.keys():
+    if len(counts) != 1 or not counts <= {1, *LANES}:
         found = ", ".join(map(str, sorted(counts))) or "none; lanes= gives it"
         raise ExpressionError(f"vstore to {s.buffer.name!r} expects a value of one number of lanes, found {found}")
     (count,) = counts
     lane, span = Var("lane"), caller_span()
     *outer, last = s.indices
-    value = substitute(s.value, {LANES[count]: lane})
+    value = substitute(s.value, {} if count == 1 else {LANES[count]: lane})
     if value.dtype != s.buffer.dtype:
         raise ExpressionError(f"vstore to {s.buffer.name!r} expects {s.buffer.dtype}, found {value.dtype}")
+    if count == 1:
+        return Store(s.buffer, s.indices, value, span)
     store = Store(s.buffer, (*outer, last + lane), value, span)
     return For(lane, ex.const(0), ex.const(count), LoopKind.VECTORIZED, store, span=span)
 

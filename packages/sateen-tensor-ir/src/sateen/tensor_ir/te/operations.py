@@ -123,7 +123,7 @@ def compute(
     function: Callable[..., Any],
     name: str = "compute",
     tag: str = "",
-    attrs: Mapping[str, str | int | float] | None = None,
+    attrs: Mapping[str, Any] | None = None,
 ) -> Any:
     """A tensor of `shape` with element [i, j, …] = function(i, j, …).
 

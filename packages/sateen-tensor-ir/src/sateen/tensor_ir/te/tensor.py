@@ -28,6 +28,7 @@ from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.te.broadcasting import common_shape, own_indices
 
 Array = np.ndarray[Any, Any]
+Attribute = str | int | float | tuple[str | int | float, ...]
 
 
 class Tensor(Operators[Any]):
@@ -169,7 +170,7 @@ class Operation(ABC):
             raise ExpressionError(f"expected a text as the name of a tensor, found {type(name).__name__}: {name!r:.80}")
         self.name = name
         self.tag = ""
-        self.attrs: Mapping[str, str | int | float] = {}
+        self.attrs: Mapping[str, Attribute] = {}
         self.axis: tuple[IterVar, ...] = ()
         self.reduce_axis: tuple[IterVar, ...] = ()
         self.body: tuple[Expr, ...] = ()
@@ -216,18 +217,26 @@ class Operation(ABC):
         """One of the outputs."""
         return self.outputs[index]
 
-    def describe(self, tag: str, attrs: Mapping[str, str | int | float] | None) -> None:
-        """Set `tag` and `attrs`. Raises ExpressionError for a tag that is no text, and for attributes other than texts
-        and numbers by name."""
+    def describe(self, tag: str, attrs: Mapping[str, Any] | None) -> None:
+        """Set `tag` and `attrs`, in which lists become tuples. Raises ExpressionError for a tag that is no text, and
+        for attributes other than texts, numbers and lists of these, by name."""
         if not isinstance(tag, str):
             raise ExpressionError(f"{self.name!r} expects a text as its tag, found {type(tag).__name__}: {tag!r:.80}")
         given = {} if attrs is None else attrs
         fits = isinstance(given, Mapping) and all(
-            isinstance(key, str) and isinstance(value, (str, int, float)) for key, value in given.items()
+            isinstance(key, str) and all(isinstance(one, (str, int, float)) for one in _listed(value))
+            for key, value in given.items()
         )
         if not fits:
-            raise ExpressionError(f"{self.name!r} expects attrs= of texts and numbers by name, found {attrs!r:.80}")
-        self.tag, self.attrs = tag, MappingProxyType(dict(given))
+            raise ExpressionError(
+                f"{self.name!r} expects attrs= of texts, numbers and lists of them by name, found {attrs!r:.80}"
+            )
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        self.tag, self.attrs = tag, MappingProxyType(values)
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
 class ComputeOp(Operation):
