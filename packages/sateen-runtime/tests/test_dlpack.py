@@ -176,3 +176,13 @@ def test_types_that_sateen_lacks_are_refused() -> None:
 def test_what_numpy_can_not_export_is_refused_with_its_reason() -> None:
     with pytest.raises(ArgumentError, match="expected an array that DLPack can pass, found ndarray: "):
         from_dlpack(np.array(["a"]))
+
+
+def test_lanes_of_elements_are_a_last_dimension() -> None:
+    numbers = np.arange(24, dtype="float32")
+    extents, steps = (ctypes.c_int64 * 2)(2, 2), (ctypes.c_int64 * 2)(3, 2)
+    for strides, last in ((None, 12), (steps, 20)):
+        tensor = DLTensor(numbers.ctypes.data, DLDevice(1, 0), 2, DLDataType(2, 32, 4), extents, strides)
+        found = from_dlpack(Producer(dlpack.to_capsule(tensor, (extents, numbers), read_only=False, versioned=True)))
+        assert (str(found.dtype), found.shape) == ("float32", (2, 2, 4))
+        assert found.numpy()[1, 1].tolist() == [last, last + 1, last + 2, last + 3]

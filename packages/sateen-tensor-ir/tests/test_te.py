@@ -156,7 +156,10 @@ def test_values_that_are_no_numbers_are_refused():
 
 
 def test_elements_of_several_lanes_are_refused():
-    refused("expected an element type of one lane, found float32x4", lambda: te.placeholder((4,), "float32x4"))
+    lanes = "expected an element type of one lane, found float32x4; the lanes are a last dimension of 4 of float32"
+    refused(lanes, lambda: te.placeholder((4,), "float32x4"))
+    refused(lanes, lambda: te.const(1, "float32x4"))
+    refused(lanes, lambda: te.const(1).astype("float32x4"))
 
 
 def test_misused_functions_of_a_compute():

@@ -341,7 +341,9 @@ def empty(
     if place.kind is DeviceKind.CPU and place != _CPU:
         raise ArgumentError(f"expected cpu(0), the only processor, found {place}")
     if kind.lanes != 1:
-        raise ArgumentError(f"expected an element type of one lane for an array, found {kind}")
+        raise ArgumentError(
+            f"expected an element type of one lane for an array, found {kind}; lanes are a last dimension of {kind.lanes}"
+        )
     if place == _CPU:
         return allocator(extents, kind)()
     memory = PROCESS_DEVICES.open(place).allocate(prod(extents) * kind.bytes)
@@ -402,7 +404,7 @@ def compact(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack, alignment: i
 
 
 def from_dlpack(producer: SupportsDLPack) -> NDArray:
-    """The shared memory of another framework's array, on any device.
+    """The shared memory of another framework's array, on any device. Lanes of its elements are a last dimension.
 
     Raises ArgumentError for an element type that sateen does not have, and for a place within an object of memory, as
     OpenCL has them: an NDArray stands for the whole object.
@@ -414,10 +416,10 @@ def from_dlpack(producer: SupportsDLPack) -> NDArray:
         device = Device(DeviceKind(tensor.device.device_type), tensor.device.device_id)
     except ValueError as error:
         raise ArgumentError(f"expected an element type and a device that sateen knows, found {error}") from None
-    if tensor.dtype.lanes != 1:
-        raise ArgumentError(f"expected an element type of one lane for an array, found {tensor.dtype.lanes}")
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else compact_strides(shape)
+    if (lanes := tensor.dtype.lanes) != 1:
+        shape, strides = (*shape, lanes), (*(step * lanes for step in strides), 1)
     if tensor.byte_offset and not device.kind.has_addresses:
         raise ArgumentError(
             f"expected an array that begins where its memory on {device} does, found byte_offset {tensor.byte_offset}; "

@@ -44,7 +44,11 @@ def element_type(dtype: DType | str) -> DType:
         raise ExpressionError("expected an element type such as 'int64', found index, which memory does not hold")
     kind = DType.of(dtype)
     if kind.lanes != 1:
-        raise ExpressionError(f"expected an element type of one lane, found {kind}; vectorize a loop for vectors")
+        single = DType(kind.code, kind.bits)
+        raise ExpressionError(
+            f"expected an element type of one lane, found {kind}; the lanes are a last dimension of {kind.lanes} of "
+            f"{single}, whose loop may be vectorized, and a literal is the same in all"
+        )
     return kind
 
 
