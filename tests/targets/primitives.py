@@ -147,6 +147,20 @@ def bind() -> Scheduled:
     return product.scheduled()
 
 
+def env_threads() -> Scheduled:
+    """A running sum over rows, and over the neighbours of each column: one kernel for all steps."""
+    X, state = te.placeholder((6, 16), name="X"), te.placeholder((6, 16), name="state")
+    first = te.compute((1, 16), lambda _, i: X[0, i], name="first")
+    update = te.compute((6, 16), lambda t, i: state[t - 1, 15 - i] + X[t, i], name="update")
+    total = te.scan(first, update, state, name="total")
+    s = te.create_schedule(total)
+    thread = te.thread_axis("threadIdx.x")
+    s[total].env_threads([thread])
+    for tensor in (first, update):
+        s[tensor].bind(tensor.op.axis[1], thread)
+    return Scheduled(s, (X,), total)
+
+
 def bind_virtual() -> Scheduled:
     """Tiles of a product whose parts, far from each other, are computed in turns."""
     product = Product.make()
@@ -269,6 +283,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "parallel": parallel,
     "bind": bind,
     "bind, vthread": bind_virtual,
+    "env_threads": env_threads,
     "pragma partition": pragma,
     "prefetch": prefetch,
     "compute_at": compute_at,

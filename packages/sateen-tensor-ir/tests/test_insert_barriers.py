@@ -145,7 +145,7 @@ def test_a_read_after_a_branch_waits_for_either_side():
     [
         ("if t < 4:", "condition t < 4"),
         ("for k in [0, t):", "loop 'k'"),
-        ("while B[t] < 1.0f:", "a while loop"),
+        ("while A[t] < 1.0f:", "a while loop"),
         ("thread threadIdx.y y in [0, 2):", "loop 'y', bound to 2 of 4 threads,"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_barrier_that_not_all_threads_reach_is_refused(control, place):
               S[u] = A[u]
             B[t] = S[7 - t]
     """
-    message = f"threads have to wait for each other before they use shared memory 'S' inside of {place}, which not all"
+    message = f"threads have to wait for each other before they use memory 'S' inside of {place}, which not all"
     with pytest.raises(LoweringError, match=re.escape(message)):
         insert_barriers(function(body).body)
 
@@ -183,6 +183,21 @@ def test_a_symbolic_number_of_threads_is_refused():
     message = "loop 't' is bound to threadIdx.x and expects a constant extent, found n; split it first"
     with pytest.raises(LoweringError, match=re.escape(message)):
         insert_barriers(function("thread threadIdx.x t in [0, n):\n  B[t] = 1.0f").body)
+
+
+def test_a_thread_waits_for_what_another_one_of_its_block_stores_in_global_memory():
+    exchange = """
+        thread blockIdx.x b in [0, 2):
+          for k in [0, 4):
+            thread threadIdx.x t in [0, 8):
+              C[k + 1, b * 8 + t] = C[k, b * 8 + {other}]
+    """
+
+    def text(other):
+        return format_stmt(insert_barriers(function(exchange.format(other=other)).body))
+
+    assert text("7 - t").count("barrier global") == 1
+    assert "barrier" not in text("t"), "each thread reads what it has stored itself"
 
 
 HALVES = """

@@ -113,6 +113,81 @@ def test_steps_of_several_stages_read_rows_further_back() -> None:
     assert "allocate mixed.rf: float32[2, 1, 4]" in agrees(s, [w, start, f], given)
 
 
+BLOCK, THREAD = te.thread_axis("blockIdx.x"), te.thread_axis("threadIdx.x")
+
+
+def recurrent(bound: te.ThreadAxis) -> tuple[te.Schedule, list[Tensor]]:
+    """Each element of a step is the sum of a row of w times the step before; one kernel for all steps."""
+    w, x, state = (te.placeholder(shape, name=name) for shape, name in (((8, 8), "w"), ((6, 8), "x"), ((6, 8), "h")))
+    k = te.reduce_axis(8, "k")
+    first = te.compute((1, 8), lambda _, i: x[0, i], name="first")
+    mixed = te.compute((6, 8), lambda t, i: te.sum(w[i, k] * state[t - 1, k], axis=k), name="mixed")
+    update = te.compute((6, 8), lambda t, i: mixed[t, i] * 0.25 + x[t, i], name="update")
+    h = te.scan(first, update, state, name="H")
+    s = te.create_schedule(h)
+    s[h].env_threads([bound])
+    s[first].bind(first.op.axis[1], THREAD)
+    s[update].bind(update.op.axis[1], bound)
+    s[mixed].compute_at(s[update], update.op.axis[1])
+    return s, [w, x, h]
+
+
+def test_threads_that_stay_from_step_to_step_wait_for_what_others_compute(launch: Any) -> None:
+    s, (w, x, h) = recurrent(THREAD)
+    function = lower(s, [w, x, h])
+    assert "thread blockIdx.x block_x in [0, 1):\n  for t in [0, 5):\n    thread threadIdx.x" in str(function.body)
+    given = {w: random(8, 8), x: random(6, 8)}
+    interpreted, found = (np.zeros((6, 8), "float32") for _ in range(2))
+    run(function, [*given.values(), interpreted])
+    compiled = launch(function, *given.values(), found)
+    assert compiled.source.count("barrier(CLK_GLOBAL_MEM_FENCE)") == 1
+    wanted = evaluate([h], given)[0]
+    np.testing.assert_allclose(interpreted, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_blocks_that_stay_from_step_to_step_compute_their_own_part(launch: Any) -> None:
+    x, _, first, update, total = running_sum(5, 10)
+    s = te.create_schedule(total)
+    s[total].env_threads((BLOCK, THREAD))
+    for stage in (s[first], s[update]):
+        io, ii = stage.split(stage.leaves[1], factor=4)
+        stage.bind(io, BLOCK)
+        stage.bind(ii, THREAD)
+    function = lower(s, [x, total])
+    assert "thread blockIdx.x block_x in [0, 3):\n  for t in [0, 4):\n    thread threadIdx.x" in str(function.body)
+    a, found = random(5, 10), np.zeros((5, 10), "float32")
+    assert "barrier" not in launch(function, a, found).source
+    np.testing.assert_allclose(found, np.cumsum(a, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_env_threads_refuses_what_blocks_or_threads_can_not_do() -> None:
+    s, arguments = recurrent(BLOCK)
+    message = "'mixed' reads h[t - 1, k], which another block may have computed, and blocks can't wait for each other"
+    refused(ScheduleError, message, lambda: lower(s, arguments))
+    x, _, _, update, total = running_sum()
+    s = te.create_schedule(total)
+    refused(ScheduleError, "expects the stage of a scan, found ComputeOp", lambda: s[update].env_threads([BLOCK]))
+    refused(ScheduleError, "expects a list of axes made by te.thread_axis", lambda: s[total].env_threads("threadIdx.x"))
+    refused(ScheduleError, "expects different axes of hardware, found none", lambda: s[total].env_threads([]))
+    s[total].env_threads([BLOCK])
+    refused(ScheduleError, "it has been called already", lambda: s[total].env_threads([THREAD]))
+    refused(ScheduleError, "no loop of a step is bound to blockIdx.x", lambda: lower(s, [x, total]))
+    outer, inner = s[update].split(update.op.axis[1], factor=4)
+    s[update].bind(outer, BLOCK)
+    s[update].bind(inner, THREAD)
+    refused(ScheduleError, "loop 'ii' of 'update' is bound to threadIdx.x; name all axes", lambda: lower(s, [x, total]))
+
+
+def test_blocks_of_which_several_would_compute_the_same_are_refused() -> None:
+    x, _, _, update, total = running_sum(5, 8)
+    s = te.create_schedule(total)
+    half = s.cache_write(update, "local")
+    s[total].env_threads([BLOCK])
+    s[half].bind(half.op.axis[1], BLOCK)
+    refused(ScheduleError, "several blocks would compute the same of update 'update'", lambda: lower(s, [x, total]))
+
+
 def test_initial_rows_that_others_need_are_copied() -> None:
     x, _, first, _, total = running_sum()
     other = te.compute((1, 7), lambda t, i: first[t, i] * 3.0, name="other")

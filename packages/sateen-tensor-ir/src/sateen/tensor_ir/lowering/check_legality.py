@@ -10,10 +10,12 @@ from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import AxisKind, IterVar
 from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
 from sateen.tensor_ir.ir.stmt import VTHREADS, LoopKind
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir.visit import substitute, walk
+from sateen.tensor_ir.lowering.owned_elements import owners
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.state import StageState
+from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import reads
 
 
@@ -26,6 +28,7 @@ def check_legality(plans: Plans, analyzer: Analyzer) -> None:
         _check_shifted_tails(stage)
         _check_prefetches(plans, stage)
         _check_blocks(plans, stage, analyzer)
+        _check_environment(plans, stage, analyzer)
 
 
 def _check_vectorized_hosts(stage: StageState) -> None:
@@ -161,6 +164,36 @@ def _check_blocks(plans: Plans, stage: StageState, analyzer: Analyzer) -> None:
                         f"{where}: partial results of {owner.name!r} can be kept in {stage.name!r} only where that "
                         f"alone reads it, element by element; {reader.name!r} reads {read}"
                     )
+
+
+def _check_environment(plans: Plans, scan: StageState, analyzer: Analyzer) -> None:
+    """A block that stays from step to step reads only the elements of states that it has computed itself."""
+    if not scan.environment:
+        return
+    assert isinstance(scan.op, ScanOp)
+    for axis in scan.environment.values():
+        if analyzer.prove(plans[scan].loops[axis] <= 1):
+            continue
+        others = [other for other in scan.environment.values() if other is not axis]
+        for recurrence in scan.op.recurrences:
+            update = plans[scan.schedule[recurrence.update]]
+            own = owners([update.axis_value[a] for a in update.stage.axes], axis, others, analyzer)
+            where = f"env_threads in stage {scan.name!r}, axis {scan.threads[axis]}"
+            if not own:
+                raise ScheduleError(
+                    f"{where}: several blocks would compute the same of update {update.stage.name!r}; bind a data loop "
+                    "of it to that axis"
+                )
+            for plan in (p for p in plans.values() if p.stage.home is not None and p.stage.home[0] is scan):
+                for read in (r for body in plan.body for r in reads(body)):
+                    if read.tensor not in (recurrence.state, recurrence.update):
+                        continue
+                    places = [substitute(i, plan.axis_value) for i in read.indices]
+                    if own.isdisjoint(owners(places, axis, others, analyzer)):
+                        raise ScheduleError(
+                            f"{where}: {plan.stage.name!r} reads {read}, which another block may have computed, and "
+                            "blocks can't wait for each other; bind that loop to threadIdx instead"
+                        )
 
 
 def _check_block_tails(plan: StagePlan, owner: StageState, where: str, analyzer: Analyzer) -> None:

@@ -1,4 +1,4 @@
-"""Make threads wait for each other where one uses shared memory that another has used.
+"""Make threads wait for each other where one uses memory that another one of its block has used.
 
 Before this pass a loop bound to threads has the meaning of a plain loop, so its iterations are independent of each
 other. The accesses of two different thread loops to one buffer are not: there the threads must wait in between.
@@ -6,17 +6,19 @@ other. The accesses of two different thread loops to one buffer are not: there t
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.access import all_written, read_by, written_by
+from sateen.tensor_ir.ir.access import all_read, all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
+    BLOCKS,
+    THREAD_TAGS,
     THREADS,
     Allocate,
     Barrier,
@@ -30,12 +32,14 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     sequence,
 )
-from sateen.tensor_ir.ir.visit import Rewriter, children, walk
+from sateen.tensor_ir.ir.types import INDEX
+from sateen.tensor_ir.ir.visit import Rewriter, children, substitute, walk
 from sateen.tensor_ir.lowering.double_buffers import COPIES
+from sateen.tensor_ir.lowering.owned_elements import Owner, owners
 
 
 def insert_barriers(statement: Stmt) -> Stmt:
-    """Put a barrier before each access that conflicts with another access to shared memory since the last barrier.
+    """Put a barrier before each access that conflicts with an access of another thread since the last barrier.
 
         thread threadIdx.x t in [0, 8): S[t] = A[t]
         thread threadIdx.x u in [0, 8): B[u] = S[7 - u]
@@ -45,7 +49,9 @@ def insert_barriers(statement: Stmt) -> Stmt:
     threadIdx, unless they are to different halves of a double buffer (`S[k % 2, …]` and `S[(k + 1) % 2, …]`). The back
     edge of a loop counts as well: elements must have been read before the next iteration overwrites them. A store does
     not conflict with itself there, since a stage computes each element once. Barriers are put as far out as the
-    conflict allows. Raises LoweringError if one would be needed in a place that not all threads reach.
+    conflict allows. That is so for shared memory, and for global memory that a kernel both stores and loads. There,
+    accesses don't conflict if their places show that one thread makes both: `G[k, t]` and `G[k + 1, t]`. Raises
+    LoweringError if a barrier would be needed in a place that not all threads reach.
     """
     return _Kernels().rewrite(statement)
 
@@ -74,16 +80,17 @@ def thread_extents(kernel: Stmt) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """A load or store of shared memory: in which iteration of a thread loop, per threadIdx axis, it was made.
+    """A load or store: in which iteration of a thread loop, per threadIdx axis, it was made.
 
     None stands for an iteration that has ended, or for no loop inside of the buffer's allocation. `halves` are the
     indices along dimensions of two elements which are the same for all threads, as long as their variables keep the
-    values that they had.
+    values that they had. `owners` are the ways in which a place in global memory tells the thread, per axis.
     """
 
     buffer: Buffer
     store: Stmt | None
     loops: tuple[For | None, ...]
+    owners: tuple[frozenset[Owner], ...]
     halves: tuple[Expr | None, ...] = ()
 
     def after(self, loop: For) -> _Access:
@@ -99,7 +106,9 @@ class _Access:
             return False
         if any(_are_apart(mine, yours) for mine, yours in zip(self.halves, other.halves, strict=False)):
             return False
-        return any(mine is None or mine is not yours for mine, yours in zip(self.loops, other.loops, strict=True))
+        apart = [a.isdisjoint(b) for a, b in zip(self.owners, other.owners, strict=True)]
+        loops = zip(self.loops, other.loops, apart, strict=True)
+        return any(differ and (mine is None or mine is not yours) for mine, yours, differ in loops)
 
 
 def _half(index: Expr, extent: Expr, uniform: Container[Var]) -> Expr | None:
@@ -127,6 +136,9 @@ class _Kernel:
         self.extents = thread_extents(kernel)
         self.axes = [tag for tag, extent in self.extents.items() if extent > 1]
         self.written = all_written(kernel)
+        self.exchanged = {b for b in self.written & all_read(kernel) if b.scope is Scope.GLOBAL}
+        """Global memory through which threads may give values to each other."""
+        self.places = _Places(kernel, self.extents)
         self.open: list[For] = []
         self.allocated_at: dict[Buffer, int] = {}
         """How many thread loops are around the allocation of each shared buffer."""
@@ -148,7 +160,7 @@ class _Kernel:
                 self.allocated_at[s.buffer] = len(self.open)
                 return replace(s, body=self.visit(s.body))
             case Barrier():
-                self.pending = frozenset()
+                self.pending = frozenset(a for a in self.pending if a.buffer.scope is not s.scope)
                 return s
             case Let():
                 barrier = self._before(frozenset(self._loads(s.value, self.open)))
@@ -181,11 +193,12 @@ class _Kernel:
         if self.divergence is not None:
             names = ", ".join(sorted({repr(a.buffer.name) for a in conflicting}))
             raise LoweringError(
-                f"threads have to wait for each other before they use shared memory {names} inside of "
+                f"threads have to wait for each other before they use memory {names} inside of "
                 f"{self.divergence}, which not all of them execute; compute what it holds outside"
             )
-        self.pending = frozenset()
-        return (Barrier(Scope.SHARED),)
+        scopes = [scope for scope in (Scope.SHARED, Scope.GLOBAL) if any(a.buffer.scope is scope for a in conflicting)]
+        self.pending = frozenset(a for a in self.pending if a.buffer.scope not in scopes)
+        return tuple(map(Barrier, scopes))
 
     # Control flow.
 
@@ -259,12 +272,12 @@ class _Kernel:
     # Accesses.
 
     def _accesses(self, s: Stmt, loops: Sequence[For]) -> Iterator[_Access]:
-        """All accesses to shared memory in a statement that is inside of these thread loops."""
+        """All accesses to memory of several threads in a statement that is inside of these thread loops."""
         if isinstance(s, Allocate):
             self.allocated_at[s.buffer] = len(loops)
         for buffers, store in ((written_by(s), s), (read_by(s), None)):
             indices = s.indices if isinstance(s, Store) else ()
-            yield from (self._access(b, store, indices, loops) for b in buffers if b.scope is Scope.SHARED)
+            yield from (self._access(b, store, indices, loops) for b in buffers if self._is_common(b))
         for child in children(s):
             if isinstance(child, Expr):
                 yield from self._loads(child, loops)
@@ -277,11 +290,38 @@ class _Kernel:
         return (
             self._access(n.buffer, None, n.indices, loops)
             for n in walk(e)
-            if isinstance(n, Load) and n.buffer.scope is Scope.SHARED
+            if isinstance(n, Load) and self._is_common(n.buffer)
         )
+
+    def _is_common(self, buffer: Buffer) -> bool:
+        """Whether threads may give values to each other through a buffer."""
+        return buffer.scope is Scope.SHARED or buffer in self.exchanged
 
     def _access(self, buffer: Buffer, store: Stmt | None, indices: Sequence[Expr], loops: Sequence[For]) -> _Access:
         within = loops[self.allocated_at.get(buffer, 0) :]
         innermost = {loop.thread: loop for loop in within}
         halves = (_half(i, extent, self.uniform) for i, extent in zip(indices, buffer.shape, strict=False))
-        return _Access(buffer, store, tuple(innermost.get(axis) for axis in self.axes), tuple(halves))
+        is_global = buffer in self.exchanged
+        told = tuple(self.places.owners(indices, axis) if is_global else frozenset() for axis in self.axes)
+        return _Access(buffer, store, tuple(innermost.get(axis) for axis in self.axes), told, tuple(halves))
+
+
+class _Places:
+    """The places of elements in a kernel, as expressions of hardware's axes."""
+
+    def __init__(self, kernel: For, extents: Mapping[str, int]) -> None:
+        self.axes = {tag: Var(tag) for tag in THREAD_TAGS}
+        self.analyzer = Analyzer()
+        for tag, extent in extents.items():
+            self.analyzer.bind(self.axes[tag], 0, extent)
+        self.values: dict[Var, Expr] = {}
+        for loop in walk(kernel):
+            if isinstance(loop, For) and loop.thread is not None:
+                self.values[loop.var] = loop.start + self.axes[loop.thread]
+            elif isinstance(loop, For) and loop.extent.dtype == loop.start.dtype == INDEX:
+                self.analyzer.bind(loop.var, loop.start, substitute(loop.extent, self.values))
+
+    def owners(self, indices: Sequence[Expr], axis: str) -> frozenset[Owner]:
+        """The ways in which indices tell the thread along an axis."""
+        blocks = [self.axes[tag] for tag in BLOCKS]
+        return owners([substitute(i, self.values) for i in indices], self.axes[axis], blocks, self.analyzer)

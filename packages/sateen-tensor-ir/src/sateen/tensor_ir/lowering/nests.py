@@ -386,6 +386,8 @@ class _Nest:
 
     def _loop(self, leaf: IterVar, body: Stmt, var: Var) -> Stmt:
         stage = self.stage
+        if leaf in self.plan.shared:
+            return body
         kind = stage.kinds.get(leaf, LoopKind.SERIAL)
         thread = stage.threads.get(leaf)
         return For(var, ex.const(0), self._extent(leaf), kind, body, thread, stage.pragmas.get(leaf, ()), leaf.span)

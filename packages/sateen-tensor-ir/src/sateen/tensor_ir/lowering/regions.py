@@ -33,6 +33,7 @@ class StagePlan:
     `base` and `extent` give the region per data axis; `value` writes each axis over the loops, relative to the base;
     `loops` are the extents of the leaves; `guards` are the conditions under which a point of the loop nest belongs to
     the region and to the tensor. Along the axes in `rounded` the region includes the overhang of a rounded-up tail.
+    `shared` has the loops of a scan's step that a loop around all steps stands for.
     """
 
     stage: StageState
@@ -43,6 +44,7 @@ class StagePlan:
     loops: dict[IterVar, Expr] = field(default_factory=dict)
     guards: list[Expr] = field(default_factory=list)
     rounded: set[IterVar] = field(default_factory=set)
+    shared: dict[IterVar, IterVar] = field(default_factory=dict)
 
     @property
     def axis_value(self) -> dict[Var, Expr]:
@@ -83,8 +85,46 @@ def _whole(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     used = {v for e in plan.body for v in walk(e) if isinstance(v, IterVar)}
     plan.loops = {axis: axis.extent for axis in (*stage.leaves, *used)}
     plan.value = {axis: axis for axis in stage.leaves}
+    plan.loops |= {axis: _blocks(stage, tag, analyzer) for tag, axis in stage.environment.items()}
     for axis, extent in plan.loops.items():
         analyzer.bind(axis, 0, extent)
+
+
+def _blocks(scan: StageState, tag: str, analyzer: Analyzer) -> Expr:
+    """The number of blocks along an axis that all steps of a scan need."""
+    bound = [
+        (stage, leaf)
+        for stage in scan.schedule.stages
+        if stage.home is not None and stage.home[0] is scan
+        for leaf in stage.leaves
+        if stage.threads.get(leaf) == tag
+    ]
+    if not bound and tag in scan.persistent:
+        raise ScheduleError(
+            f"env_threads in stage {scan.name!r}: no loop of a step is bound to {tag}; bind one, or leave it out"
+        )
+    extents = [analyzer.simplify(leaf.extent) for _, leaf in bound] or [ex.const(1)]
+    most = extents[0]
+    for extent in extents[1:]:
+        most = analyzer.simplify(ex.maximum(most, extent))
+    return most
+
+
+def _shared_loops(stage: StageState) -> dict[IterVar, IterVar]:
+    """The loops of a step that are bound to blocks which all steps of its scan share, with the loops around the scan.
+
+    Raises ScheduleError for a loop on an axis that the scan does not share.
+    """
+    scan = stage.home[0] if stage.home is not None else None
+    if scan is None or not scan.environment:
+        return {}
+    for leaf, tag in stage.threads.items():
+        if tag not in scan.persistent:
+            raise ScheduleError(
+                f"env_threads in stage {scan.name!r}: loop {leaf.name!r} of {stage.name!r} is bound to {tag}; name all "
+                f"axes of its steps, found {', '.join(sorted(scan.persistent))}"
+            )
+    return {leaf: scan.environment[tag] for leaf, tag in stage.threads.items() if tag in scan.environment}
 
 
 def attach_path(stage: StageState) -> list[tuple[StageState, IterVar]]:
@@ -245,7 +285,9 @@ def _plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
             analyzer.bind(leaf, 0, extent[leaf])
     for axis in stage.blocks:
         analyzer.bind(axis, 0, axis.extent)
-    value: dict[IterVar, Expr] = {leaf: leaf for leaf in extent}
+    plan.shared = _shared_loops(stage)
+    plan.guards += [outer < extent[leaf] for leaf, outer in plan.shared.items()]
+    value: dict[IterVar, Expr] = {leaf: plan.shared.get(leaf, leaf) for leaf in extent}
     splits: list[Split] = []
     for relation in reversed(stage.relations):
         if isinstance(relation, Split):

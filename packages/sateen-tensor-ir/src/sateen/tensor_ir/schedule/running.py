@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, is_const
+from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, const, is_const
 from sateen.tensor_ir.ir.instruction import Instruction
-from sateen.tensor_ir.ir.stmt import THREADS, VTHREADS, LoopKind
+from sateen.tensor_ir.ir.span import caller_span
+from sateen.tensor_ir.ir.stmt import BLOCKS, THREADS, VTHREADS, LoopKind
 from sateen.tensor_ir.schedule.checks import at, require_data, require_leaf, require_own, require_untimed
 from sateen.tensor_ir.schedule.state import PrefetchRequest, StageState
 from sateen.tensor_ir.schedule.threads import VTHREAD, ThreadAxis
+from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Tensor
 
 PRAGMAS = ("auto_unroll_max_step", "keep", "partition")
@@ -81,6 +84,33 @@ class RunPrimitives(StageState):
             raise ScheduleError(f"{at(self, 'bind', axis)}: another loop of the stage is already bound to {thread.tag}")
         self._run_as(axis, LoopKind.THREAD, "bind")
         self.threads[axis] = thread.tag
+
+    def env_threads(self, threads: Sequence[ThreadAxis]) -> None:
+        """Compute all steps of a scan in one kernel, whose blocks and threads stay from step to step.
+
+            for t in n: thread blockIdx.x b: thread threadIdx.x i: S[t, b, i] = ...    env_threads([blockIdx.x, …])
+            thread blockIdx.x b: for t in n: thread threadIdx.x i: S[t, b, i] = ...
+
+        `threads` are all axes that loops of the steps are bound to. Blocks can't wait for each other, so each must read
+        only what it has computed itself; threads of a block wait where one reads what another has computed. Without an
+        axis of blocks there is one block.
+        """
+        where = f"env_threads in stage {self.name!r}"
+        if not isinstance(self.op, ScanOp):
+            raise ScheduleError(f"{where}: expects the stage of a scan, found {type(self.op).__name__}")
+        if not isinstance(threads, (list, tuple)) or not all(isinstance(t, ThreadAxis) for t in threads):
+            raise ScheduleError(f"{where}: expects a list of axes made by te.thread_axis, found {threads!r:.80}")
+        tags = [thread.tag for thread in threads]
+        if not tags or VTHREAD in tags or len(set(tags)) < len(tags):
+            raise ScheduleError(f"{where}: expects different axes of hardware, found {', '.join(tags) or 'none'}")
+        if self.environment:
+            raise ScheduleError(f"{where}: it has been called already; name all axes at once")
+        for tag in [tag for tag in BLOCKS if tag in tags] or [BLOCKS[0]]:
+            axis = IterVar(f"block_{tag[-1]}", extent=const(1), span=caller_span())
+            self.environment[tag] = axis
+            self.kinds[axis], self.threads[axis] = LoopKind.THREAD, tag
+        self.leaves[:0] = self.environment.values()
+        self.persistent = frozenset(tags)
 
     def _bind_virtual(self, axis: IterVar) -> None:
         require_data(self, axis, "bind", "its virtual threads would race for the result; rfactor it first")

@@ -76,6 +76,10 @@ class StageState:
         """The loop over time in which it is computed unless `compute_at` says where; None: at root."""
         self.keeper: StageState | None = None
         """The scan of which it computes the steps, and in whose storage its result is."""
+        self.environment: dict[str, IterVar] = {}
+        """The loops over blocks around all steps of a scan, by axis."""
+        self.persistent: frozenset[str] = frozenset()
+        """The axes that `env_threads` names: those that the steps of the scan share."""
         self.blocks: dict[IterVar, StageState] = {}
         """Reduce loops of attached stages that `reorder` has moved into this stage's nest."""
 
