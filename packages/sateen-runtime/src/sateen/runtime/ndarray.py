@@ -342,7 +342,7 @@ def empty(
         raise ArgumentError(f"expected cpu(0), the only processor, found {place}")
     if kind.lanes != 1:
         raise ArgumentError(
-            f"expected an element type of one lane for an array, found {kind}; lanes are a last dimension of {kind.lanes}"
+            f"expected an element type of one lane for an array, found {kind}; {kind.lanes} lanes are a last dimension"
         )
     if place == _CPU:
         return allocator(extents, kind)()
