@@ -190,8 +190,8 @@ def test_rows_apart_in_registers_are_refused() -> None:
     s[c].unroll(i)
     s[c].vectorize(j)
     expected = (
-        "operand 'sum': expected the rows of a tile one behind the other in register buffer 'C.register', found a stride "
-        "of 32; give a tile dimensions of its own"
+        "operand 'sum': expected the rows of a tile one behind the other in register buffer 'C.register', found a "
+        "stride of 32; give a tile dimensions of its own"
     )
     with pytest.raises(CodegenError, match=re.escape(expected)):
         build(s, [a, b, c], TARGET)
