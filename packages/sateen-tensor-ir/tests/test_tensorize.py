@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -306,3 +307,56 @@ def test_a_definition_with_an_input_at_two_places_is_refused() -> None:
     out = te.compute((4, 4), lambda i, j: given[i, j] + given[j, i], name="out")
     with pytest.raises(ScheduleError, match="expects 'symmetric' to read input 'given' at one place, found 2"):
         element_of(TensorIntrinsic("symmetric", (given,), (out,)))
+
+
+# Instructions on two rows and two columns.
+
+
+def product_by_pairs(kinds: str, depth: int) -> tuple[te.Schedule, list[te.Tensor]]:
+    """C = A B, float32 or int32[8, 8], operands in pairs of rows and of columns, by tiles of 4 x 4 in registers."""
+    instruction = INTRINSICS[f"matrix_2x2x{depth}_{kinds}"]
+    total, left, right = instruction.inputs
+    a = te.placeholder((4, 3, 2, depth), left.dtype, name="A")
+    b = te.placeholder((4, 3, 2, depth), right.dtype, name="B")
+    q, r = te.reduce_axis(3, "q"), te.reduce_axis(depth, "r")
+    sums = te.compute(
+        (4, 4, 2, 2),
+        lambda io, jo, i, j: te.sum(
+            a[io, q, i, r].astype(total.dtype) * b[jo, q, j, r].astype(total.dtype), axis=[q, r]
+        ),
+        name="sums",
+    )
+    c = te.compute((8, 8), lambda i, j: sums[i // 2, j // 2, i % 2, j % 2], name="C")
+    s = te.create_schedule(c)
+    i, j = c.op.axis
+    _, jo, i, j = s[c].tile(i, j, 4, 4)
+    s[c].unroll(i)
+    s[c].unroll(j)
+    s[sums].set_scope("register")
+    s[sums].compute_at(s[c], jo)
+    io, jo, i, j = sums.op.axis
+    s[sums].reorder(q, io, jo, i, j, r)
+    s[sums].unroll(io)
+    s[sums].unroll(jo)
+    s[sums].tensorize(i, instruction)
+    return s, [a, b, c]
+
+
+@pytest.mark.parametrize(("kinds", "depth", "code"), [("s8s8", 8, "smmla"), ("bf16", 4, "bfmmla")])
+def test_products_of_pairs_keep_their_sums_in_registers(
+    kinds: str, depth: int, code: str, run_on_aarch64: Callable[..., str], call_in_c: Callable[..., None]
+) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    module = build(*product_by_pairs(kinds, depth), "llvm -mtriple=aarch64-linux-gnu -mattr=+i8mm,+bf16", name="f")
+    (loop,) = re.findall(r"^(\.LBB\w+):\n((?:\t.*\n)*?)\tb\.\w+\t\1$", module.assembly(), re.MULTILINE)
+    words = re.findall(r"^\t([a-z]\w*)", loop[1], re.MULTILINE)
+    assert words.count(code) == 4
+    assert not {"str", "stp", "mov", "ext", "zip1"} & {*words}
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-128, 128, (4, 3, 2, depth)).astype(np.int8) for _ in "ab")
+    if kinds == "bf16":
+        a, b = (x.astype(ml_dtypes.bfloat16) for x in (a, b))
+    result = np.zeros((8, 8), np.float32 if kinds == "bf16" else np.int32)
+    call_in_c(module, {"f": [a, b, result]}, run_on_aarch64)
+    rows, columns = (x.transpose(0, 2, 1, 3).reshape(8, -1).astype(np.float64) for x in (a, b))
+    np.testing.assert_array_equal(result, rows @ columns.T)

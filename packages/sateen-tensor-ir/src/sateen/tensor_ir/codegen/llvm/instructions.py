@@ -7,6 +7,7 @@ from math import prod
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions
+from sateen.tensor_ir.codegen.llvm.registers import Block
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, storage_type
 from sateen.tensor_ir.codegen.missing_code import no_code
 from sateen.tensor_ir.intrinsics.code import TILE_ROW_BYTES, FunctionText, TileCall, VectorCall, VectorType
@@ -18,10 +19,12 @@ from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 from sateen.tensor_ir.ir.visit import substitute
 
 
-def tiles_of(s: Intrinsic[TensorIntrinsic], features: frozenset[str]) -> frozenset[Buffer]:
-    """The buffers whose regions an instruction takes as tile registers on a processor with these features."""
-    is_on_tiles = isinstance(s.instruction.vector_call(features), TileCall)
-    return frozenset(region.buffer for region in s.regions) if is_on_tiles else frozenset()
+def block_of(buffer: Buffer, s: Intrinsic[TensorIntrinsic], features: frozenset[str]) -> Block | None:
+    """The elements of a buffer that an instruction takes as one operand on a processor with these features; None if it
+    takes none."""
+    code = s.instruction.vector_call(features)
+    sizes = [prod(region.extents) for region in s.regions if region.buffer is buffer]
+    return Block(max(sizes), isinstance(code, TileCall)) if sizes and isinstance(code, TileCall | VectorCall) else None
 
 
 class Instructions:

@@ -1,7 +1,7 @@
 """Buffers of scope `register`: their elements are SSA values, keyed by constant position and width.
 
 A slot is (first element, lanes; 0 for a scalar). Accesses of another width split a slot or join several with shuffles.
-A buffer whose blocks instructions take as tile registers has them there while loops change it.
+Blocks that instructions take whole are joined before a loop that changes them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.tiles import TILE_BYTES, Tiles, is_tile
-from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, undefined_value
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, splat_literal, undefined_value
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
 from sateen.tensor_ir.intrinsics.code import TILE_ROW_BYTES
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
@@ -24,6 +24,13 @@ from sateen.tensor_ir.ir.visit import walk
 
 Slot = tuple[int, int]
 Slots = dict[Slot, LlvmValue]
+
+
+class Block(NamedTuple):
+    """The elements that an instruction takes as one operand, one behind the other; in a tile register or a vector."""
+
+    lanes: int
+    is_in_tile: bool
 
 
 class Phi(NamedTuple):
@@ -57,8 +64,8 @@ class Registers:
         """The slots of each buffer that is allocated here."""
         self.loops: list[OpenLoop] = []
         self.tiles = Tiles(writer)
-        self.tiled: set[Buffer] = set()
-        """The buffers that are tiles, one behind the other."""
+        self.blocks: dict[Buffer, Block] = {}
+        """The blocks of the buffers that instructions take whole."""
 
     def holds(self, buffer: Buffer) -> bool:
         """Whether a buffer is in registers of this function."""
@@ -123,14 +130,15 @@ class Registers:
         rows = [self.held(buffer, slots, (row, lanes)) for row in range(first, first + slot[1], lanes)]
         return self.tiles.joined(rows)
 
-    def join_tiles(self, buffers: Iterable[Buffer]) -> None:
-        """Put the whole tiles of these buffers into tile registers, as loops carry them."""
-        for buffer in self.tiled.intersection(buffers, self.slots):
-            slots, lanes = self.slots[buffer], TILE_BYTES // buffer.dtype.bytes
+    def join_blocks(self, buffers: Iterable[Buffer]) -> None:
+        """Join the elements of each block of these buffers, as loops carry them."""
+        for buffer in self.blocks.keys() & self.slots & set(buffers):
+            slots, (lanes, is_in_tile) = self.slots[buffer], self.blocks[buffer]
             known = {first + i for first, count in slots for i in range(count or 1)}
-            for first in range(0, buffer.size() or 0, lanes):
+            for first in range(0, (buffer.size() or 0) - lanes + 1, lanes):
                 if known.issuperset(range(first, first + lanes)):
-                    self.put(slots, (first, lanes), self.tile(buffer, slots, first))
+                    joined = self.tile(buffer, slots, first) if is_in_tile else self.held(buffer, slots, (first, lanes))
+                    self.put(slots, (first, lanes), joined)
 
     # Where control joins.
 
@@ -243,9 +251,11 @@ class Registers:
             return self._undefined(buffer, slot)
         if not lanes:
             raise CodegenError(f"register buffer {buffer.name!r}: element {first} is read before it is written")
+        parts = [self.held(buffer, slots, (first + i, 0), undefined=undefined) for i in range(lanes)]
+        if all(part.literal is not None and part.text == parts[0].text for part in parts):
+            return splat_literal(parts[0], lanes)
         result = undefined_value(kind, lanes)
-        for i in range(lanes):
-            part = self.held(buffer, slots, (first + i, 0), undefined=undefined)
+        for i, part in enumerate(parts):
             result = self.writer.emit(f"insertelement {result.typed}, {part.typed}, i64 {i}", kind, lanes)
         return result
 

@@ -11,7 +11,7 @@ from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions, Outside
 from sateen.tensor_ir.codegen.llvm.external import PackedCalls
 from sateen.tensor_ir.codegen.llvm.frame import Frame
-from sateen.tensor_ir.codegen.llvm.instructions import Instructions, tiles_of
+from sateen.tensor_ir.codegen.llvm.instructions import Instructions, block_of
 from sateen.tensor_ir.codegen.llvm.tasks import Captures, thunk
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
@@ -136,7 +136,7 @@ class Statements:
         """A loop tested at its end, with a test before it unless at least one iteration is certain."""
         index, loop, done = self.writer.index, self.writer.label("loop"), self.writer.label("done")
         self._forget_stored(body)
-        self.registers.join_tiles(all_written(body))
+        self.registers.join_blocks(all_written(body))
         before_loop = self.writer.open_scope().before
         entry = entry_of_loop = self.writer.block
         if not certain:
@@ -174,7 +174,7 @@ class Statements:
     def _while(self, s: While) -> None:
         head, loop, done = self.writer.label("test"), self.writer.label("loop"), self.writer.label("done")
         self._forget_stored(s.body)
-        self.registers.join_tiles(all_written(s.body))
+        self.registers.join_blocks(all_written(s.body))
         self.writer.open_scope()
         entry = self.writer.block
         self.writer.branch(head)
@@ -267,10 +267,13 @@ class Statements:
                 shape = ", ".join(map(str, buffer.shape))
                 raise CodegenError(f"register buffer {buffer.name!r}: expected a constant shape, found [{shape}]")
             self.registers.slots[buffer] = {}
-            if any(
-                buffer in tiles_of(n, self.writer.module.features) for n in walk(s.body) if isinstance(n, Intrinsic)
-            ):
-                self.registers.tiled.add(buffer)
+            blocks = [
+                block
+                for n in walk(s.body)
+                if isinstance(n, Intrinsic) and (block := block_of(buffer, n, self.writer.module.features))
+            ]
+            if blocks:
+                self.registers.blocks[buffer] = max(blocks)
             self.statement(s.body)
             del self.registers.slots[buffer]
             return
