@@ -168,19 +168,6 @@ def test_one_loop_of_a_stage_is_vectorized():
     )
 
 
-def test_a_thread_axis_may_say_how_many_threads_it_has():
-    chain = Chain()
-    _, inner = chain.c.split(chain.i, 2)
-    chain.c.bind(inner, te.thread_axis((0, 2), "threadIdx.x"))
-    assert chain.c.threads == {inner: "threadIdx.x"}
-    refuses(
-        "bind in stage 'C', axis 'j': threadIdx.y has 64 iterations, the loop 6; split it first",
-        lambda: chain.c.bind(chain.j, te.thread_axis((0, 64), "threadIdx.y")),
-    )
-    refuses("thread_axis 'threadIdx.x' expects a domain (0, extent) of integers, found (1, 4)",
-            lambda: te.thread_axis((1, 4), "threadIdx.x"))  # fmt: skip
-
-
 def test_bind_refusals():
     chain = Chain()
     *_, stage, k = row_sums()
@@ -194,6 +181,42 @@ def test_bind_refusals():
         "bind in stage 'S', axis 'k': a reduction is combined across threadIdx only, found blockIdx.x",
         lambda: stage.bind(k, te.thread_axis("blockIdx.x")),
     )
+
+
+def test_a_thread_axis_may_say_how_many_iterations_its_loop_has():
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] + 1.0, name="B")
+
+    def bound(blocks, threads):
+        s = te.create_schedule(b)
+        block, thread = s[b].split(b.op.axis[0], 8)
+        s[b].bind(block, te.thread_axis(blocks, "blockIdx.x"))
+        s[b].bind(thread, te.thread_axis(threads, "threadIdx.x", name="tx"))
+        return lower(s, [a, b])
+
+    assert str(bound((0, (n + 7) // 8), (0, 8))) == str(bound(None, 8))
+    refuses(
+        "bind in stage 'B', axis 'ii': thread axis 'tx' (threadIdx.x) expects 16 iterations, found 8; split by that",
+        lambda: bound(None, 16),
+    )
+    refuses("bind in stage 'B', axis 'io': thread axis blockIdx.x expects n iterations", lambda: bound(n, 8))
+    refuses("thread_axis threadIdx.x expects a domain (0, extent), found (1, 8)", lambda: bound(None, (1, 8)))
+    refuses("thread_axis threadIdx.x expects an integer extent, found 2.5", lambda: bound(None, 2.5))
+
+
+def test_the_extent_of_a_thread_axis_is_that_of_the_part_which_is_computed_there():
+    a = te.placeholder((32, 8), name="A")
+    b = te.compute((32, 8), lambda i, j: a[i, j] + 1.0, name="B")
+    s = te.create_schedule(b)
+    copy = s.cache_read(a, "shared", [b])
+    block, row = s[b].split(b.op.axis[0], 4)
+    s[b].bind(block, te.thread_axis("blockIdx.x"))
+    rows = te.thread_axis((0, 4), "threadIdx.x")
+    s[b].bind(row, rows)
+    s[copy].compute_at(s[b], block)
+    s[copy].bind(copy.op.axis[0], rows)
+    assert "thread threadIdx.x ax0 in [0, 4)" in str(lower(s, [a, b]))
 
 
 def test_a_pragma_is_a_known_one():

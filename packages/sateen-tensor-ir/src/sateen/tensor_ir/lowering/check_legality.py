@@ -23,6 +23,7 @@ def check_legality(plans: Plans, analyzer: Analyzer) -> None:
     """Raise ScheduleError, which names stage and loop, if the planned loops would change the result."""
     for stage, plan in plans.items():
         _check_vectorized_hosts(stage)
+        _check_threads(plan, analyzer)
         _check_virtual_threads(plan, analyzer)
         _check_double_buffer(plans, stage)
         _check_shifted_tails(stage)
@@ -37,6 +38,16 @@ def _check_vectorized_hosts(stage: StageState) -> None:
             raise ScheduleError(
                 f"compute_at: stage {stage.name!r} is computed inside the vectorized loop {leaf.name!r} of "
                 f"{host.name!r}, whose lanes would share its storage; compute it at a loop outside of that"
+            )
+
+
+def _check_threads(plan: StagePlan, analyzer: Analyzer) -> None:
+    """A thread axis with an extent has as many threads as the loop has iterations."""
+    for leaf, thread in plan.stage.thread_axes.items():
+        if thread.extent is not None and not analyzer.prove(plan.loops[leaf].equal(thread.extent)):
+            raise ScheduleError(
+                f"bind in stage {plan.stage.name!r}, axis {leaf.name!r}: thread axis {thread} expects {thread.extent} "
+                f"iterations, found {plan.loops[leaf]}; split by that, or give thread_axis no extent"
             )
 
 

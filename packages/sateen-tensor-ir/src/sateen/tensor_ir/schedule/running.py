@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from numbers import Integral
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, const, is_const
+from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, const
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREADS, VTHREADS, LoopKind
@@ -68,13 +68,9 @@ class RunPrimitives(StageState):
             raise ScheduleError(
                 f"{at(self, 'bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
             )
-        if thread.extent is not None and not is_const(axis.extent, thread.extent):
-            raise ScheduleError(
-                f"{at(self, 'bind', axis)}: {thread.tag} has {thread.extent} iterations, the loop {axis.extent}; split "
-                "it first"
-            )
         if thread.tag == VTHREAD:
             self._bind_virtual(axis)
+            self.thread_axes[axis] = thread
             return
         if axis.kind is AxisKind.REDUCE and thread.tag not in THREADS:
             raise ScheduleError(
@@ -84,6 +80,7 @@ class RunPrimitives(StageState):
             raise ScheduleError(f"{at(self, 'bind', axis)}: another loop of the stage is already bound to {thread.tag}")
         self._run_as(axis, LoopKind.THREAD, "bind")
         self.threads[axis] = thread.tag
+        self.thread_axes[axis] = thread
 
     def env_threads(self, threads: Sequence[ThreadAxis]) -> None:
         """Compute all steps of a scan in one kernel, whose blocks and threads stay from step to step.

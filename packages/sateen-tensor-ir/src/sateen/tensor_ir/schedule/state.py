@@ -15,6 +15,7 @@ from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import THREADS, LoopKind
 from sateen.tensor_ir.schedule.relations import Relation
+from sateen.tensor_ir.schedule.threads import ThreadAxis
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 
@@ -61,6 +62,8 @@ class StageState:
         self.relations: list[Relation] = []
         self.kinds: dict[IterVar, LoopKind] = {}
         self.threads: dict[IterVar, str] = {}
+        self.thread_axes: dict[IterVar, ThreadAxis] = {}
+        """The axes that loops were bound to, which may say how many iterations they expect."""
         self.pragmas: dict[IterVar, tuple[tuple[str, object], ...]] = {}
         self.prefetches: list[PrefetchRequest] = []
         self.alignments: dict[int, tuple[int, int]] = {}
