@@ -1,9 +1,10 @@
 """The tensor compiler of sateen: tensor expressions, schedules, loop IR, code generators.
 
-`te` says what to compute, a schedule how; `lower` shows the loops, and `build` compiles them.
+`te` says what to compute, as do scripts of `hybrid`; a schedule says how. `lower` shows the loops, `build` compiles
+them.
 """
 
-from sateen.tensor_ir import te
+from sateen.tensor_ir import hybrid, te
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.compile import build, build_functions
 from sateen.tensor_ir.compiled_module import CompiledModule
@@ -29,6 +30,7 @@ __all__ = [
     "build",
     "build_functions",
     "explain",
+    "hybrid",
     "load_json",
     "lower",
     "save_json",

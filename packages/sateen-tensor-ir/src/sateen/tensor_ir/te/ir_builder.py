@@ -24,7 +24,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import LANES, Address, Buffer, Load, Scope, VectorStore
 from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Call, Expr, Var, as_expr
-from sateen.tensor_ir.ir.span import caller_span
+from sateen.tensor_ir.ir.span import Span, caller_span
 from sateen.tensor_ir.ir.stmt import (
     THREAD_TAGS,
     Allocate,
@@ -102,11 +102,13 @@ class BufferPointer:
 class IRBuilder:
     """Collects statements into the innermost open block; `get` returns them as one.
 
-    Every method raises ExpressionError for a value of the wrong type or a wrong number of indices.
+    `place` gives the line of the user's program that a statement is of. Every method raises ExpressionError for a value
+    of the wrong type or a wrong number of indices.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, place: Callable[[], Span | None] = caller_span) -> None:
         self._blocks: list[list[Stmt | _Wrapper]] = [[]]
+        self._place = place
 
     def emit(self, statement: Stmt | Call | VectorStore) -> None:
         """Add a statement that was made elsewhere, a call for its effect, or a store of a vector.
@@ -114,7 +116,7 @@ class IRBuilder:
         Raises ExpressionError for anything else, and for a vector of several numbers of lanes, or of none.
         """
         if isinstance(statement, Call):
-            statement = Evaluate(statement, caller_span())
+            statement = Evaluate(statement, self._place())
         if isinstance(statement, VectorStore):
             statement = _lanes_stored(statement)
         if not isinstance(statement, Stmt):
@@ -130,7 +132,7 @@ class IRBuilder:
         """
         loop_kind, thread = _loop_kind(kind)
         start, stop = _index(begin, "the begin of a loop"), _index(end, "the end of a loop")
-        variable, span = Var(name), caller_span()
+        variable, span = Var(name), self._place()
         with self._block() as body:
             yield variable
         self.emit(For(variable, start, stop - start, loop_kind, _joined(body), thread, span=span))
@@ -138,7 +140,7 @@ class IRBuilder:
     @contextmanager
     def if_scope(self, condition: Any) -> Iterator[None]:
         """Statements that run if `condition` holds."""
-        condition, span = ex.as_condition(condition, "if_scope"), caller_span()
+        condition, span = ex.as_condition(condition, "if_scope"), self._place()
         with self._block() as body:
             yield
         self.emit(If(condition, _joined(body), None, span))
@@ -160,14 +162,14 @@ class IRBuilder:
     @contextmanager
     def while_scope(self, condition: Any) -> Iterator[None]:
         """Statements that are repeated as long as `condition` holds, which is evaluated before each iteration."""
-        condition, span = ex.as_condition(condition, "while_scope"), caller_span()
+        condition, span = ex.as_condition(condition, "while_scope"), self._place()
         with self._block() as body:
             yield
         self.emit(While(condition, _joined(body), span))
 
     def let(self, name: str, value: Any) -> Var:
         """A variable with the present value of `value`, to the end of the block."""
-        value, span = as_expr(value), caller_span()
+        value, span = as_expr(value), self._place()
         variable = Var(name, value.dtype)
         self._blocks[-1].append(lambda body: Let(variable, value, body, span))
         return variable
@@ -179,7 +181,7 @@ class IRBuilder:
         extents = shape if isinstance(shape, (tuple, list)) else (shape,)
         sizes = tuple(_index(extent, f"the shape of {name!r}") for extent in extents)
         where = Scope.of(scope, f"allocate of {name!r}")
-        buffer, span = Buffer(name, sizes, element_type(dtype), where), caller_span()
+        buffer, span = Buffer(name, sizes, element_type(dtype), where), self._place()
         self._blocks[-1].append(lambda body: Allocate(buffer, body, span))
         return BufferPointer(self, buffer)
 
@@ -199,15 +201,15 @@ class IRBuilder:
                 f"buffer {target.name!r} holds {target.dtype}, found a value of {value.dtype}; "
                 "convert with .astype(...)"
             )
-        self.emit(Store(target, _indices(target, indices), value, caller_span()))
+        self.emit(Store(target, _indices(target, indices), value, self._place()))
 
     def intrinsic(self, instruction: TensorIntrinsic, outputs: Sequence[Region], inputs: Sequence[Region]) -> None:
         """An instruction on regions (`pointer.region`): it reads all of its inputs, then writes its outputs."""
-        self.emit(intrinsic(instruction, outputs, inputs, caller_span()))
+        self.emit(intrinsic(instruction, outputs, inputs, self._place()))
 
     def call(self, name: str, *args: Any, dtype: DType | str = "int32") -> None:
         """Call a function for its effect."""
-        self.emit(Evaluate(ex.call(name, args, DType.of(dtype)), caller_span()))
+        self.emit(Evaluate(ex.call(name, args, DType.of(dtype)), self._place()))
 
     def get(self) -> Stmt:
         """Everything that was written, as one statement. Raises ExpressionError inside an open scope."""

@@ -1,0 +1,418 @@
+"""Hybrid scripts: compiled and as Python they give the same."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sateen.runtime.errors import ExecutionError, ExpressionError
+from sateen.tensor_ir import build, hybrid, te
+from sateen.tensor_ir.hybrid import allocate, bind, const_range, output_tensor, parallel, serial, unroll, vectorize
+
+FACTORS = np.array([1.5, -2, 0.25, 4], "float32")
+BIAS = 3
+
+
+def compiled(script, *arguments):
+    """What the loops of a script compute; arrays among the arguments become placeholders."""
+    arrays = []
+
+    def tensor(x):
+        if isinstance(x, (list, tuple)):
+            return [tensor(item) for item in x]
+        if not isinstance(x, np.ndarray):
+            return x
+        arrays.append(x)
+        return te.placeholder(x.shape, str(x.dtype), name=f"t{len(arrays)}")
+
+    operands = [tensor(x) for x in arguments]
+    outputs = script(*operands)
+    listed = outputs if isinstance(outputs, tuple) else (outputs,)
+    inputs = [t for t in listed[0].op.inputs if t.op.is_given and t.op.data is None]
+    results = [np.zeros([int(str(n)) for n in t.shape], str(t.dtype)) for t in listed]
+    by_name = {f"t{i + 1}": a for i, a in enumerate(arrays)}
+    build(te.create_schedule(list(listed)), [*inputs, *listed])(*(by_name[t.name] for t in inputs), *results)
+    return results
+
+
+def check(script, *arguments):
+    """The results by Python, which are those of compiled code."""
+    found = script.run(*arguments)
+    listed = found if isinstance(found, tuple) else (found,)
+    for a, b in zip(listed, compiled(script, *arguments), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    return found
+
+
+X = np.array([0.5, -1, 2, 3, 0.25, -4, 8, 1], "float32")
+ROWS = X.reshape(2, 4)
+INTEGERS = np.array([7, -7, 100, -128, 0, 3, -1, 127], "int8")
+
+
+@hybrid.script
+def loops(a):
+    """Each kind of loop."""
+    out = output_tensor((5, 8), a.dtype)
+    for i in range(8):
+        out[0, i] = a[i]
+    for i in parallel(1, 8):
+        out[1, i] = a[i]
+    out[1, 0] = 0
+    for i in vectorize(8):
+        out[2, i] = a[i] * 2.0
+    for i in unroll(0, 8, 2):
+        out[3, i] = a[i]
+        out[3, i + 1] = -a[i]
+    for i in serial(7, -1, -1):
+        for j in const_range(1):
+            out[4 + j, 7 - i] = a[i]
+    return out
+
+
+@hybrid.script
+def branches(a):
+    out = output_tensor(a.shape, a.dtype)
+    for i in range(len(a)):
+        out[i] = 0
+        if a[i] < 0 or i == 7:
+            out[i] = -a[i]
+        elif not 0.5 < a[i] <= 2:
+            out[i] = a[i] if a[i] > 4 else a[i] * a[i]
+        else:
+            pass
+        if BIAS > 2 and True:
+            out[i] += BIAS
+        else:
+            out[i, 0] = 1  # is not reached, and so not compiled
+    return out
+
+
+@hybrid.script
+def variables(a):
+    total, largest = 0.0, a[0]
+    count = 0
+    seen = False
+    out = output_tensor((4,), "float32")
+    for i in range(a.shape[0]):
+        x = a[i]
+        total += x
+        if x > largest:
+            largest = x
+            count += 1
+            seen = seen or count > 2
+    first = second = total * 0.5
+    total = first + second
+    out[0], out[1] = total, largest
+    out[2] = count.astype("float32")
+    out[3] = 1.0 if seen else 0.0
+    return out
+
+
+@hybrid.script
+def collatz(starts):
+    steps = output_tensor(starts.shape, "int32")
+    for i in range(len(starts)):
+        x = abs(np.int64(starts[i])) + 1
+        n = 0
+        while x != 1:
+            if x % 2 == 0:
+                x //= 2
+            else:
+                x = 3 * x + 1
+            n += 1
+        steps[i] = n.astype("int32")
+    return steps
+
+
+@hybrid.script
+def integers(a):
+    out = output_tensor((len(a), 9), "int8")
+    for i in range(len(a)):
+        y = a[i]
+        out[i, 0] = y // 3
+        out[i, 1] = y % 3
+        out[i, 2] = te.truncdiv(y, 3)
+        out[i, 3] = y * 5 + 100
+        out[i, 4] = -y
+        out[i, 5] = ~y ^ 3
+        out[i, 6] = (y << 2) | (y >> 1) & 7
+        out[i, 7] = np.int8(np.float32(y) * 100.0)
+        out[i, 8] = y**3
+    return out
+
+
+@hybrid.script
+def functions(a):
+    out = output_tensor((len(a), 8), "float64")
+    for i in range(len(a)):
+        y = np.float64(a[i])
+        out[i, 0] = math.sqrt(abs(y))
+        out[i, 1] = max(y, 0.0, -2.0)
+        out[i, 2] = min(math.pi, y)
+        out[i, 3] = np.float64(math.floor(y))
+        out[i, 4] = te.trunc(y) + math.fmod(y, 0.75)
+        out[i, 5] = math.exp(0) if y > math.inf else te.round(y)
+        out[i, 6] = te.select(y > 0, y, y / 2)
+        out[i, 7] = square(y) + np.maximum(y, 1.0)
+    return out
+
+
+def square(x):
+    return x * x
+
+
+@hybrid.script
+def relu(x):
+    return max(x, 0)
+
+
+@hybrid.script
+def scaled(a, by=2.0):
+    result = output_tensor(a.shape, a.dtype)
+    for i in range(len(a)):
+        result[i] = a[i] * by
+    return result
+
+
+@hybrid.script
+def clear(t):
+    for i in range(len(t)):
+        t[i] = 0
+
+
+@hybrid.script
+def power(x, n):
+    result = np.float32(1)
+    for _ in range(n):
+        result *= x
+    return result
+
+
+@hybrid.script
+def nested(a):
+    doubled = scaled(a)
+    out = output_tensor(a.shape, a.dtype)
+    clear(out)
+    for i in range(1, len(a)):
+        out[i] += relu(doubled[i]) if relu(a[i - 1]) > 0.25 else power(a[i], 0) if False else -1.0
+        cube = power(a[i], 3)
+        out[i] = out[i] + cube
+    return out, scaled(out, by=0.5)
+
+
+@hybrid.script
+def lists(tensors, weights):
+    assert len(tensors) == len(weights), "a weight for each"
+    out = output_tensor(tensors[0].shape, tensors[0].dtype)
+    for i in range(out.shape[0]):
+        out[i] = 0
+        for k in const_range(len(tensors)):
+            out[i] += tensors[k][i] * weights[k]
+        for t in tensors:
+            out[i] += t[i]
+    return out
+
+
+@hybrid.script
+def table(a):
+    out = output_tensor(a.shape, a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            out[i, j] = a[i, j] * FACTORS[j] + FACTORS[0]
+    return out
+
+
+@hybrid.script
+def memory(a):
+    n, m = a.shape
+    sums = allocate((n,), "float64")
+    out = output_tensor((m, n), "float64")
+    for i in range(n):
+        part = allocate((m,), "float32", "local")
+        sums[i] = 0
+        for j in range(m):
+            part[j] = a[i, m - 1 - j]
+        for j in range(m):
+            sums[i] += np.float64(part[j])
+    for i in range(n):
+        for j in range(m):
+            out[j, i] = sums[i]
+    return out
+
+
+@hybrid.script
+def conditions(a):
+    out = output_tensor((len(a), 4), "bool")
+    for i in range(len(a)):
+        out[i, 0] = a[i] > 0
+        out[i, 1] = (a[i] > 0 and a[i] < 2) or False
+        out[i, 2] = bool(a[i])
+        out[i, 3] = te.const(True) if BIAS in (1, 3) and FACTORS is not None else a[i] == 0
+    return out
+
+
+@hybrid.script
+def programs_of_2018(a):
+    """Words that nothing imports."""
+    out = output_tensor((len(a), 3), "float64")
+    for i in range(len(a)):
+        out[i, 0] = float64(a[i])  # noqa: F821
+        out[i, 1] = sqrt(float64(max(a[i], 1.0)))  # noqa: F821
+        if likely(i < 7):  # noqa: F821
+            out[i, 2] = float64(popcount(int32(a[i])))  # noqa: F821
+        else:
+            out[i, 2] = -1
+    return out
+
+
+CASES = {
+    loops: X,
+    branches: X,
+    variables: X,
+    collatz: INTEGERS,
+    integers: INTEGERS,
+    functions: X,
+    programs_of_2018: X,
+    nested: X,
+    table: ROWS,
+    memory: ROWS,
+    conditions: X,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", CASES, ids=lambda s: s.__name__)
+def test_compiled_and_as_python_a_script_gives_the_same(script):
+    check(script, CASES[script])
+
+
+def test_lists_of_tensors_are_walked_when_the_script_is_called():
+    check(lists, [X, -X * 4], (2.0, 0.5))
+    with pytest.raises(ExpressionError, match="assert does not hold: a weight for each"):
+        lists([te.placeholder((4,))], [])
+
+
+def test_results_are_what_numpy_computes():
+    found, halves = check(nested, X)
+    np.testing.assert_array_equal(halves, found * np.float32(0.5))
+    np.testing.assert_array_equal(check(table, ROWS), ROWS * FACTORS + FACTORS[0])
+
+
+def test_extents_and_numbers_may_be_variables():
+    n, by = te.var("n"), te.var("by", "float32")
+    a = te.placeholder((n,), name="a")
+    b = scaled(a, by)
+    f = build(te.create_schedule(b), [by, a, b])
+    result = np.empty(8, "float32")
+    f(3.0, X, result)
+    np.testing.assert_array_equal(result, scaled(X, 3.0))
+    np.testing.assert_array_equal(result, X * 3)
+
+
+def test_a_script_of_numbers_alone_has_no_inputs():
+    @hybrid.script
+    def squares(n):
+        out = output_tensor(n, "int64")
+        for i in range(n):
+            out[i] = i * i
+        return out
+
+    assert compiled(squares, 4)[0].tolist() == squares.run(4).tolist() == [0, 1, 4, 9]
+
+
+def test_the_tensor_of_a_script_is_a_tensor_like_any_other():
+    a = te.placeholder((8,), name="a")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="b")
+    c = scaled(b)
+    d = te.compute((8,), lambda i: c[i] * 0.5, name="d")
+    result = np.empty(8, "float32")
+    build(te.create_schedule(d), [a, d])(X, result)
+    np.testing.assert_array_equal(result, X + 1)
+
+
+def test_threads_of_a_device_share_memory():
+    @hybrid.script
+    def turned(a):
+        out = output_tensor((2, 4), "float32")
+        for block in bind("blockIdx.x", 2):
+            kept = allocate((4,), "float32", "shared")
+            for t in bind("threadIdx.x", 4):
+                kept[t] = a[block, t]
+            for u in bind("threadIdx.x", 4):
+                out[block, u] = kept[3 - u]
+        return out
+
+    a = te.placeholder((2, 4), name="a")
+    b = turned(a)
+    found = build(te.create_schedule(b), [a, b], target="opencl").source
+    assert "__local float kept[4]" in found
+    assert "barrier(" in found
+    np.testing.assert_array_equal(turned(ROWS), ROWS[:, ::-1])
+
+
+def test_names_that_change_are_memory_and_others_are_values():
+    @hybrid.script
+    def f(a):
+        rest = output_tensor((4,), "float32")
+        base = len(a) - 4
+        for i in range(4):
+            x = a[base + i]
+            y = x
+            if x > 0:
+                y = 0.0
+            rest[i] = x - y
+        return rest
+
+    a = te.placeholder((te.var("n"),), name="a")
+    assert str(f(a).op.program).splitlines() == [
+        "for i in [0, 4):",
+        "  let x = a[n - 4 + i]",
+        "  allocate y: local float32[1]",
+        "  y[0] = x",
+        "  if x > 0.0f:",
+        "    y[0] = 0.0f",
+        "  rest[i] = x - y[0]",
+    ]
+
+
+def test_statements_keep_the_lines_of_the_script():
+    program = scaled(te.placeholder((4,))).op.program
+    line = scaled.__wrapped__.__code__.co_firstlineno
+    assert (program.span.file, program.span.line, program.body.span.line) == (__file__, line + 3, line + 4)
+
+
+def test_python_executes_the_lines_of_the_script(capsys):
+    @hybrid.script
+    def f(a):
+        x = a[0] * 0.1
+        print("x is", x)  # noqa: T201
+        return x
+
+    assert f(X) == np.float32(0.5) * np.float32(0.1)
+    assert capsys.readouterr().out.startswith("x is float32(0.05")
+    with pytest.raises(ExpressionError, match="a call here expects a script"):
+        f(te.placeholder((4,)))
+
+
+def test_python_notices_what_compiled_code_does_not():
+    @hybrid.script
+    def f(a, i, j):
+        out = output_tensor((4,), "float32")
+        out[i] = a[i]
+        out[0] = out[j]
+        return out
+
+    with pytest.raises(ExecutionError, match=r"load from \[8\], outside of the shape \[8\]"):
+        f(X, 8, 0)
+    with pytest.raises(ExecutionError, match=r"store to \[5\], outside of the shape \[4\]"):
+        f(X, 5, 0)
+    with pytest.raises(ExecutionError, match=r"load from \[2\], which has not been written"):
+        f(X, 1, 2)
+
+
+def test_outside_of_a_script_its_words_mean_nothing():
+    with pytest.raises(ExpressionError, match=r"found allocate\(4, 'float32', 'global'\) outside of one"):
+        allocate(4)
+    for word in (bind, const_range, output_tensor, parallel, serial, unroll, vectorize):
+        with pytest.raises(ExpressionError, match=f"hybrid.{word.__name__} stands in a function of hybrid.script"):
+            word(*["threadIdx.x", 4][-1 - (word is bind) :])
