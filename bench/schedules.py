@@ -128,6 +128,41 @@ def dot_gemm(m: int, n: int, k: int, dot: TensorIntrinsic, rows: int, columns: i
     return s, [a, b, c]
 
 
+def tile_gemm(m: int, n: int, k: int, instruction: TensorIntrinsic) -> Scheduled:
+    """C[m, n] = A[m, k] B[k, n] by products of tiles, two by two of whose sums are in registers.
+
+    B comes in columns of tiles: `[n / columns, k / terms, columns, terms]`, where `terms` of a column are neighbours.
+    """
+    total, rows, block = instruction.inputs
+    (height, depth), (_, width, terms) = instruction.shape_of(rows), instruction.shape_of(block)
+    a = te.placeholder((m, k), rows.dtype, name="A")
+    b = te.placeholder((n // width, k // terms, width, terms), block.dtype, name="B")
+    q, r = te.reduce_axis(k // terms, "q"), te.reduce_axis(terms, "r")
+    sums = te.compute(
+        (m // height, n // width, height, width),
+        lambda io, jo, i, j: te.sum(
+            a[height * io + i, terms * q + r].astype(total.dtype) * b[jo, q, j, r].astype(total.dtype), axis=[q, r]
+        ),
+        name="sums",
+    )
+    c = te.compute((m, n), lambda i, j: sums[i // height, j // width, i % height, j % width], name="C")
+    s = te.create_schedule(c)
+    i, j = c.op.axis
+    io, jo, i, j = s[c].tile(i, j, 2 * height, 2 * width)
+    jv, jl = s[c].split(j, width)
+    s[c].reorder(jo, io, i, jv, jl)
+    _register_tile(s[c], i, jv, jl)
+    s[sums].set_scope("register")
+    s[sums].compute_at(s[c], io)
+    io, jo, i, j = sums.op.axis
+    qo, qi = s[sums].split(q, depth // terms)
+    s[sums].reorder(qo, io, jo, i, j, qi, r)
+    s[sums].unroll(io)
+    s[sums].unroll(jo)
+    s[sums].tensorize(i, instruction)
+    return s, [a, b, c]
+
+
 @dataclass(frozen=True)
 class ConvShape:
     """A 3x3 convolution of stride 1 and padding 1."""

@@ -27,12 +27,14 @@ from schedules import (
     exponential,
     register_tile,
     sgemm,
+    tile_gemm,
     winograd_conv,
 )
 
 from sateen import runtime
 from sateen.tensor_ir import Machine, PeakMeter, build, build_functions, lower, te
 from sateen.tensor_ir.codegen.workers import CompilerPool
+from sateen.tensor_ir.intrinsics import INTRINSICS, TensorIntrinsic
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Store
@@ -118,33 +120,49 @@ def sgemm_figures(peak: PeakMeter) -> list[Figure]:
     return figures
 
 
-def dot_figures() -> list[Figure]:
-    """Products of bytes and of bfloat16 by instructions for dot products, compared with float32."""
+def instruction_figures() -> list[Figure]:
+    """Products of bytes and of bfloat16 by instructions for them, compared with float32."""
     size, machine, host = 1024, Machine.of(), runtime.Target.host()
     rows, columns = register_tile(size, machine)
-    random = np.random.default_rng(0)
-    bytes_of = random.integers(0, 256, (size, size)), random.integers(-128, 128, (size, size))
-    floats = random.standard_normal((size, size)), random.standard_normal((size, size))
     plain = gemm_kernel(size, size, size, rows, columns)
     figures = []
-    for kinds, name, asked, given in (
-        ("u8s8", "uint8 by int8 in int32", 3.5, bytes_of),
-        ("bf16", "bfloat16 in float32", 1.7, floats),
+    for kinds, name, tile, asked in (
+        ("u8s8", "uint8 by int8 in int32", "tile_16x16x64_u8s8", (3.5, 3.5)),
+        ("bf16", "bfloat16 in float32", "tile_16x16x32_bf16", (1.7, 4.0)),
     ):
-        dot = dot_instruction(kinds, machine)
-        if dot is None or dot.vector_call(host.enabled_features) is None:
-            print(f"product of {name}: not measured, since this processor has no dot product for it")
-            continue
-        a, b = (x.astype(t.dtype.numpy) for x, t in zip(given, dot.inputs[1:], strict=True))
-        (count,) = dot.shape_of(dot.inputs[1])
-        panels = b.reshape(size // count, count, size // columns, columns).transpose(2, 0, 3, 1)
-        scheduled = dot_gemm(size, size, size, dot, rows, columns)
-        kernel = Kernel(scheduled, [a, np.ascontiguousarray(panels)], (size, size))
-        error = kernel.error_against(a.astype(np.float64) @ b.astype(np.float64))
-        assert error <= (1e-5 if kinds == "bf16" else 0)
-        label = f"product {size}^3 of {name}, time of float32 over its own, B packed outside"
-        figures.append(time_ratio(label, asked, plain, kernel, at_most=False, detail=f"tile {rows}x{columns}"))
+        cases = (
+            ("dot products", dot_instruction(kinds, machine), columns, asked[0]),
+            ("tiles", INTRINSICS[tile], 16, asked[1]),
+        )
+        for way, instruction, width, least in cases:
+            label = f"product {size}^3 of {name} by {way}"
+            if instruction is None or instruction.vector_call(host.enabled_features) is None:
+                print(f"{label}: not measured, since this processor has no instruction for it")
+                continue
+            if way == "tiles":
+                scheduled = tile_gemm(size, size, size, instruction)
+            else:
+                scheduled = dot_gemm(size, size, size, instruction, rows, columns)
+            kernel = _product_by_instruction(size, instruction, width, scheduled)
+            label = f"{label}, time of float32 over its own, B packed outside"
+            figures.append(time_ratio(label, least, plain, kernel, at_most=False))
     return figures
+
+
+def _product_by_instruction(size: int, instruction: TensorIntrinsic, width: int, scheduled: Scheduled) -> Kernel:
+    """A checked product, exact if it is one of bytes; B comes in panels of `width` columns."""
+    _, left, right = instruction.inputs
+    random = np.random.default_rng(0)
+    numbers: list[Array] = [random.standard_normal((size, size)) for _ in range(2)]
+    if left.dtype.is_int:
+        numbers = [random.integers(low, low + 256, (size, size)) for low in (0, -128)]
+    a, b = (x.astype(t.dtype.numpy) for x, t in zip(numbers, (left, right), strict=True))
+    terms = instruction.shape_of(right)[-1]
+    panels = b.reshape(size // terms, terms, size // width, width).transpose(2, 0, 3, 1)
+    kernel = Kernel(scheduled, [a, np.ascontiguousarray(panels)], (size, size))
+    error = kernel.error_against(a.astype(np.float64) @ b.astype(np.float64))
+    assert error <= (0 if left.dtype.is_int else 1e-5), error
+    return kernel
 
 
 _FEW_ROWS = ((13, 13, 32), (17, 9, 48), (27, 9, 48), (55, 8, 48), (147, 7, 64), (197, 8, 48))
@@ -324,7 +342,7 @@ def main() -> None:
     peak = PeakMeter()
     figures: list[Figure] = []
     groups: list[Callable[[], list[Figure]]] = [
-        lambda: sgemm_figures(peak), dot_figures, lambda: conv_figures(peak), exp_figures, compile_figures,
+        lambda: sgemm_figures(peak), instruction_figures, lambda: conv_figures(peak), exp_figures, compile_figures,
         launch_figures,
     ]  # fmt: skip
     for group in groups:
