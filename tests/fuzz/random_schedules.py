@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from computations import COMPUTATIONS, Computation
+from draw_instruction import instruction_for
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir import te
@@ -102,6 +103,9 @@ class _Drawing:
                 if not stage.inlined:
                     self.transform(stage)
                     self.annotate(stage)
+        for stage in self.schedule.stages:
+            if stage.op.body and not stage.inlined and self.chance(0.3):
+                self.tensorize(stage)
         for stage in self.schedule.stages:
             if stage.scope is Scope.REGISTER:
                 self.unroll_all(stage)
@@ -262,3 +266,20 @@ class _Drawing:
         for axis in axes:
             if axis.kind is AxisKind.DATA or self.chance(0.3):
                 self.unroll(stage, axis)
+
+    # Instructions.
+
+    def tensorize(self, stage: Stage) -> None:
+        """Put an instruction in the place of the innermost loops that are plain."""
+        hosts = {s.attach[1] for s in self.schedule.stages if s.attach is not None}
+        plain = 0
+        for leaf in reversed(stage.leaves):
+            marked = leaf in stage.kinds or leaf in stage.blocks or leaf in hosts or self.extent(leaf) > 64
+            if marked or any(r.axis is leaf for r in stage.prefetches):
+                break
+            plain += 1
+        if plain:
+            inner = stage.leaves[len(stage.leaves) - self.rng.randint(1, plain) :]
+            instruction = instruction_for(stage, inner, f"of_{stage.name}".replace(".", "_"))
+            if instruction is not None:
+                self.script.call(stage, "tensorize", inner[0], instruction)

@@ -9,6 +9,7 @@ from random import Random
 
 from sateen.runtime.errors import CodegenError, SateenError, ScheduleError
 from sateen.tensor_ir import build_functions, te
+from sateen.tensor_ir.intrinsics import TensorIntrinsic
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.lowering import lower
 
@@ -229,6 +230,51 @@ def _registers_ahead(p: Product) -> None:
 def _ahead_of_nothing(p: Product) -> None:
     p.d.prefetch(p.C, p.x)
     p.d.split(p.x, 2)
+
+
+def _rows(columns: int, terms: int, *, adds: bool = True) -> TensorIntrinsic:
+    """z[j] = Σ x[k]·y[k, j] with compact operands, or only x[0]·y[0, j]."""
+    x, y = te.placeholder((terms,), name="x"), te.placeholder((terms, columns), name="y")
+    k = te.reduce_axis(terms, "k")
+    total = te.compute((columns,), lambda j: te.sum(x[k] * y[k, j], axis=k), name="z")
+    first = te.compute((columns,), lambda j: x[0] * y[0, j], name="z")
+    return te.decl_tensor_intrin((total if adds else first).op, name="rows", otherwise="definition")
+
+
+def _tensorized(p: Product, instruction: TensorIntrinsic) -> None:
+    p.c.reorder(p.i, p.j, p.k)
+    p.c.tensorize(p.j, instruction)
+
+
+def _in_tiles(p: Product) -> None:
+    """All terms of a part of the columns."""
+    columns = p.factor(p.m)
+    jo, ji = p.c.split(p.j, columns)
+    p.c.reorder(p.i, jo, ji, p.k)
+    p.c.tensorize(ji, _rows(columns, p.depth))
+
+
+def _in_strips(p: Product) -> None:
+    """Whole tiles of the columns, whose rows are apart."""
+    columns = p.rng.randint(2, p.m - 1)
+    jo, ji = p.c.split(p.j, columns, tail="shift")
+    p.c.reorder(p.i, jo, ji, p.k)
+    p.c.tensorize(ji, _rows(columns, p.depth))
+
+
+def _in_lanes(p: Product) -> None:
+    p.c.vectorize(p.i)
+    _tensorized(p, _rows(p.m, p.depth))
+
+
+def _late_split(p: Product) -> None:
+    _tensorized(p, _rows(p.m, p.depth))
+    p.c.split(p.j, 2)
+
+
+def _two_instructions(p: Product) -> None:
+    _tensorized(p, _rows(p.m, p.depth))
+    p.c.tensorize(p.k, _rows(1, p.depth))
 
 
 def _varying_register(p: Product) -> None:
@@ -453,6 +499,25 @@ REFUSALS = (
         _on(lambda p: p.d.pragma(p.x, "fast")),
         "expects one of auto_unroll_max_step, keep, partition, .*found 'fast'",
     ),
+    Refusal("instruction of tiles", _then_lower(_in_tiles), "expects whole tiles, found iterations only where .* < "),
+    Refusal(
+        "instruction of strips",
+        _then_lower(_in_strips),
+        r"operand 'y' along k \(loop k\): expected stride \d+, found \d+",
+    ),
+    Refusal(
+        "instruction of other extents",
+        _then_lower(lambda p: _tensorized(p, _rows(p.m, p.depth + 1))),
+        r"reduce loops: expected k of \d+, found k of \d+",
+    ),
+    Refusal(
+        "instruction of one term",
+        _then_lower(lambda p: _tensorized(p, _rows(p.m, p.depth, adds=False))),
+        "it: expected element by element, found a stage that is a reduction",
+    ),
+    Refusal("instruction in lanes", _then_lower(_in_lanes), "expects no vectorized loop around, found 'i'"),
+    Refusal("instruction at a vanished loop", _then_lower(_late_split), "call tensorize after split and fuse"),
+    Refusal("two instructions", _on(_two_instructions), "'rows' replaces loop 'j' already; a stage has one"),
     Refusal("argument missing", _arguments(lambda p: [p.A, p.B, p.D]), "'b' is read, but is not among the arguments"),
     Refusal("argument twice", _arguments(lambda p: [p.A, p.A, p.B, p.b, p.D]), "'A' is among the arguments twice"),
     Refusal("output missing", _arguments(lambda p: [p.A, p.B, p.b]), "output 'D' is not among the arguments"),

@@ -15,7 +15,7 @@ PAGES = Path(__file__).with_name("pages.py")
 
 @pytest.mark.timeout(300)
 def test_random_schedules_compute_what_their_definitions_say_and_illegal_ones_are_refused() -> None:
-    command = [sys.executable, str(PROGRAM), "--count", "100", "--refusals", "75"]
+    command = [sys.executable, str(PROGRAM), "--count", "100", "--refusals", "100"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "100 schedules" in result.stdout

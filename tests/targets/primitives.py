@@ -269,6 +269,22 @@ def rfactor() -> Scheduled:
     return product.scheduled()
 
 
+def tensorize() -> Scheduled:
+    """Tiles of a product by an instruction that is loops, 5 columns by 11 terms; rows of Y are 35 elements apart."""
+    x, y, k = te.placeholder((11,), name="x"), te.placeholder((11, 5), name="y"), te.reduce_axis(11, "k")
+    z = te.compute((5,), lambda j: te.sum(x[k] * y[k, j], axis=k), name="z")
+    apart = te.decl_buffer(y.shape, name="y", strides=[te.var("step"), 1], offset_factor=1)
+    instruction = te.decl_tensor_intrin(z.op, name="rows", binds={y: apart}, otherwise="definition")
+    product = Product.make()
+    s, R = product.s, product.R
+    i, j = R.op.axis
+    jo, ji = s[R].split(j, factor=5)
+    ko, ki = s[R].split(R.op.reduce_axis[0], factor=11)
+    s[R].reorder(i, jo, ko, ji, ki)
+    s[R].tensorize(ji, instruction)
+    return product.scheduled()
+
+
 PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "split, tail guard": split("guard"),
     "split, tail partition": split("partition"),
@@ -286,6 +302,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "env_threads": env_threads,
     "pragma partition": pragma,
     "prefetch": prefetch,
+    "tensorize": tensorize,
     "compute_at": compute_at,
     "compute_inline": compute_inline,
     "compute_root": compute_root,

@@ -224,13 +224,14 @@ def of_product(**options: Any) -> Callable[[], object]:
     return lowered
 
 
-def marked(primitive: str) -> Callable[[], object]:
-    """The lowering of a product one of whose replaced loops is marked."""
+def marked(primitive: str, leaf: int | None = None) -> Callable[[], object]:
+    """The lowering of a product one of whose loops is marked."""
+    place = leaf if leaf is not None else -1 if primitive == "unroll" else -2
 
     def lowered() -> object:
         a, b, c = product()
         s = tensorized(c)
-        getattr(s[c], primitive)(s[c].leaves[-1 if primitive == "unroll" else -2])
+        getattr(s[c], primitive)(s[c].leaves[place])
         return lower(s, [a, b, c])
 
     return lowered
@@ -250,6 +251,10 @@ def marked(primitive: str) -> Callable[[], object]:
         (of_product(m=2, n=32, depth=12, _columns=24), "expects whole tiles, found iterations only where"),
         (marked("unroll"), "the instruction replaces loop 'ki', found it unrolled"),
         (marked("vectorize"), "the instruction replaces loop 'ji', found it vectorized"),
+        (
+            marked("vectorize", 0),
+            "axis 'ji': expects no vectorized loop around, found",
+        ),
         (lambda: element_wise(doubling(), lambda x: x * 3.0), "the computation: expected 2.0f, found 3.0f"),
         (lambda: element_wise(doubling(), lambda x: x + 2.0), "the computation: expected given"),
         (lambda: element_wise(BROADCAST, lambda x: x * 2.0), "expected a reduction, found a stage that is element by"),

@@ -215,6 +215,11 @@ class _Nest:
             raise ScheduleError(
                 f"{where}: expects no reduction across threads, found loop {self.bound[0].name!r} bound"
             )
+        for leaf in self.leaves[:first]:
+            if self.stage.kinds.get(leaf) is LoopKind.VECTORIZED:
+                raise ScheduleError(
+                    f"{where}: expects no vectorized loop around, found {leaf.name!r}; an instruction is no lane"
+                )
         for leaf in self.leaves[first:]:
             if leaf in self.stage.kinds:
                 found = self.stage.kinds[leaf].name.lower()
