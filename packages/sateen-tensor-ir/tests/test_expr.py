@@ -170,8 +170,8 @@ def test_types_that_do_not_fit():
     refused("'//' by the constant 0", lambda: x // 0)
     refused("'%' by the constant 0", lambda: x % 0)
     refused("te.all expects a condition (bool), found index; compare it with something first", lambda: te.all(p, x))
-    refused("operands of '+' have types index and bool: True, which Python has decided already", lambda: x + True)
-    refused("operands of 'select' have types float32 and bool: False", lambda: te.select(p, f, x is y))
+    refused("expected a number of index, found True, which Python has decided already", lambda: x + True)
+    refused("expected a number of float32, found False", lambda: te.select(p, f, x is y))
     refused("select expects a condition (bool), found index", lambda: te.select(x, x, y))
 
 

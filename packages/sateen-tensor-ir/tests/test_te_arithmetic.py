@@ -102,6 +102,21 @@ def test_equality_of_tensors_is_identity():
     assert {A: 1}[A] == 1
 
 
+def test_what_python_made_of_tensors_is_no_element():
+    def body(_, outs):
+        ib = te.ir_builder.create()
+        result = ib.buffer_ptr(outs[0])
+        result[0] = A == B
+        return ib.get()
+
+    refused("expected a number of index, found False, which Python has decided already", lambda: B[A == B])
+    refused(
+        "compute 'D' expects an expression from its function, found a bool",
+        lambda: te.compute((3,), lambda i: A == B, "D"),
+    )
+    refused("expected a number of float32, found False", lambda: te.extern((3,), [B], body))
+
+
 def test_indices_may_be_given_one_after_the_other():
     D = te.compute((3, n), lambda i, j: A[j][i] + A[j, i], name="D")
     assert str(D.op.body[0]) == "A[j, i] + A[j, i]"

@@ -360,9 +360,18 @@ def _number(value: Any) -> Scalar:
 
 
 def as_expr(value: Any, dtype: DType | None = None) -> Expr:
-    """`value` as an expression; a Python or NumPy scalar becomes a literal of `dtype`."""
+    """`value` as an expression; a Python or NumPy scalar becomes a literal of `dtype`.
+
+    Raises ExpressionError for a bool where a number is expected: Python decided it when the program was built, most
+    often by mistake.
+    """
     if isinstance(value, Expr):
         return value
+    if isinstance(value, (bool, np.bool_)) and dtype is not None and not dtype.is_bool:
+        raise ExpressionError(
+            f"expected a number of {dtype}, found {bool(value)}, which Python has decided already; compare elements, "
+            "and convert the condition with .astype(...)"
+        )
     if not isinstance(value, (int, float)) and hasattr(value, "as_expr"):
         return value.as_expr()  # type: ignore[no-any-return]
     return const(value, dtype)
@@ -373,9 +382,9 @@ def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     beside data becomes int64. Raises ExpressionError for different types."""
     if not isinstance(a, Expr):
         b = as_expr(b)
-        a = _literal(a, b.dtype, symbol)
+        a = as_expr(a, b.dtype)
     elif not isinstance(b, Expr):
-        b = _literal(b, a.dtype, symbol)
+        b = as_expr(b, a.dtype)
     if a.dtype is b.dtype or a.dtype == b.dtype:
         return a, b
     if {a.dtype, b.dtype} == {INDEX, INT64}:
@@ -385,16 +394,6 @@ def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
             f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)"
         )
     return a, b
-
-
-def _literal(value: Any, dtype: DType, symbol: str) -> Expr:
-    """A number beside an operand of `dtype`. A bool of Python is no number: most often Python decided it by mistake."""
-    if isinstance(value, (bool, np.bool_)) and not dtype.is_bool:
-        raise ExpressionError(
-            f"operands of '{symbol}' have types {dtype} and bool: {bool(value)}, which Python has decided already; "
-            "compare elements, and convert the condition with .astype(...)"
-        )
-    return as_expr(value, dtype)
 
 
 def _as_one_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:

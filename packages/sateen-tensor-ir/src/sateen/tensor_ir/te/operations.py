@@ -144,7 +144,13 @@ def compute(
     if len(axis) != len(extents):
         raise _wrong_rank(name, extents, axis)
     many = isinstance(body, tuple)
-    bodies = tuple(ex.as_data(as_expr(b)) for b in (body if many else (body,)))
+    found = body if many else (body,)
+    if any(isinstance(b, (bool, np.bool_)) for b in found):
+        raise ExpressionError(
+            f"compute {name!r} expects an expression from its function, found a bool, which Python has decided "
+            "already; compare elements, or write te.const(True)"
+        )
+    bodies = tuple(ex.as_data(as_expr(b)) for b in found)
     if not bodies:
         raise ExpressionError(f"compute {name!r} expects an expression from its function, found an empty tuple")
     check_body(name, bodies)
