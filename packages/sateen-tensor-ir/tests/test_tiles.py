@@ -71,9 +71,10 @@ def alone(instruction: TensorIntrinsic) -> tuple[te.Schedule, list[te.Tensor]]:
 
 def product(rows: int = 2, columns: int = 2, kind: str = "serial") -> tuple[te.Schedule, list[te.Tensor]]:
     """C = 2 A B of bytes, both packed to tiles, by blocks of `rows` x `columns` tiles of sums in registers."""
-    a = te.placeholder((M // 16, K // 64, 16, 64), "uint8", name="A")
-    b = te.placeholder((N // 16, K // 64, 16, 16, 4), "int8", name="B")
-    k, q, r = te.reduce_axis(K // 64, "k"), te.reduce_axis(16, "q"), te.reduce_axis(4, "r")
+    steps = te.var("steps")
+    a = te.placeholder((M // 16, steps, 16, 64), "uint8", name="A")
+    b = te.placeholder((N // 16, steps, 16, 16, 4), "int8", name="B")
+    k, q, r = te.reduce_axis(steps, "k"), te.reduce_axis(16, "q"), te.reduce_axis(4, "r")
     sums = te.compute(
         (M // 16, N // 16, 16, 16),
         lambda io, jo, i, j: te.sum(

@@ -116,8 +116,11 @@ class Instructions:
             slots = self.registers.slots[region.buffer]
             return self.registers.tile(region.buffer, slots, self._first_in_registers(s, name, region, stride))
         first = Load(region.buffer, region.indices, region.buffer.dtype)
-        step = self._bytes(region, stride)
-        return self.memory.tile(first, step, lambda pointer: self.registers.tiles.load(pointer, step))
+
+        def load() -> LlvmValue:
+            return self.registers.tiles.load(self._pointer(region)[0], self._bytes(region, stride))
+
+        return self.memory.tile(first, stride, load)
 
     def _first_in_registers(self, s: Intrinsic[TensorIntrinsic], name: str, region: Region, stride: Expr) -> int:
         """The place of the first element of a tile in a buffer in registers."""

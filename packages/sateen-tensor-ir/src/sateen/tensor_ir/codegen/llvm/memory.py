@@ -16,9 +16,10 @@ from sateen.tensor_ir.codegen.llvm.windows import Windows
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Prefetch, Store
 from sateen.tensor_ir.ir.types import FLOAT32, INT64
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir.visit import substitute, walk
 
 _NOTHING = Buffer("nothing", (ex.const(1),), INT64, data=np.zeros(1, np.int64))
 """The memory that a load reads if it must not run: zero bytes of the size of the largest element."""
@@ -152,12 +153,18 @@ class Memory:
         """The value in memory, widened; it is loaded again only if it may have changed."""
         return self._remembered(key, lambda: self.conversions.widen(load(), access.dtype))
 
-    def tile(self, first: Load, step: str, load: Callable[[str], LlvmValue]) -> LlvmValue:
-        """The tile from an element on, with this step between its rows, by the function that loads it; again only if it
-        may have changed."""
-        constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
-        key = first.buffer, constant, _texts(terms), 0, step
-        return self._remembered(key, lambda: load(self.addresses.pointer(first.buffer, constant, terms)))
+    def tile(self, first: Load, stride: Expr, load: Callable[[], LlvmValue]) -> LlvmValue:
+        """The tile from an element on, whose rows have this stride; it is loaded again only if it may have changed.
+
+        LLVM does not see that two loads of tiles are one, so places are compared as expressions.
+        """
+        analyzer, variables = self.environment.analyzer, self.environment.variables
+        known = {v: ex.const(int(x.literal)) for v, x in variables.items() if x.literal is not None}
+        key: list[object] = [first.buffer]
+        for place in first.buffer.offset(first.indices), stride:
+            e = analyzer.simplify(substitute(place, known))
+            key += analyzer.keys.of(e), *(variables[v].text for v in walk(e) if isinstance(v, Var) and v in variables)
+        return self._remembered(tuple(key), load)
 
     def _remembered(self, key: tuple[Any, ...], load: Callable[[], LlvmValue]) -> LlvmValue:
         for scope in reversed(self.writer.scopes):
