@@ -189,6 +189,22 @@ def pragma() -> Scheduled:
     return Scheduled(s, (X,), C)
 
 
+def pragma_unroll(*, explicit: bool) -> Callable[[], Scheduled]:
+    """Loops that become few statements are unrolled, written out or left to the compiler."""
+
+    def make() -> Scheduled:
+        product = Product.make()
+        stage, k = product.s[product.R], product.R.op.reduce_axis[0]
+        outer, _ = stage.split(k, factor=4)
+        stage.pragma(outer, "auto_unroll_max_step", 4)
+        stage.pragma(outer, "auto_unroll_max_depth", 1)
+        stage.pragma(outer, "unroll_explicit", explicit)
+        stage.pragma(outer, "parallel_launch_point")
+        return product.scheduled()
+
+    return make
+
+
 def prefetch() -> Scheduled:
     blur = Blur.make()
     blur.s[blur.B].prefetch(blur.A, blur.B.op.axis[0], 2)
@@ -301,6 +317,8 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "bind, vthread": bind_virtual,
     "env_threads": env_threads,
     "pragma partition": pragma,
+    "pragma auto_unroll_max_step": pragma_unroll(explicit=True),
+    "pragma unroll_explicit": pragma_unroll(explicit=False),
     "prefetch": prefetch,
     "tensorize": tensorize,
     "compute_at": compute_at,

@@ -219,14 +219,6 @@ def test_the_extent_of_a_thread_axis_is_that_of_the_part_which_is_computed_there
     assert "thread threadIdx.x ax0 in [0, 4)" in str(lower(s, [a, b]))
 
 
-def test_a_pragma_is_a_known_one():
-    chain = Chain()
-    refuses(
-        "pragma in stage 'C', axis 'i': expects one of auto_unroll_max_step, keep, partition",
-        lambda: chain.c.pragma(chain.i, "fast"),
-    )
-
-
 def test_prefetch_refusals():
     chain = Chain()
     where = "prefetch in stage 'C', axis 'i': "

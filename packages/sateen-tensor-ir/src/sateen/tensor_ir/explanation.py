@@ -17,6 +17,7 @@ from sateen.tensor_ir.lowering.from_schedule import lower
 from sateen.tensor_ir.lowering.regions import StagePlan, infer_regions
 from sateen.tensor_ir.lowering.remarks import Remark
 from sateen.tensor_ir.schedule import Schedule, Stage
+from sateen.tensor_ir.schedule.pragmas import remark_on
 from sateen.tensor_ir.te.tensor import Tensor
 
 
@@ -67,7 +68,13 @@ def explain(schedule: Schedule, arguments: Sequence[Tensor], target: Target | st
     plans = infer_regions(schedule, analyzer)
     stages = [_inlined(s) for s in schedule.stages if s.inlined]
     stages += [_report(plan, analyzer) for plan in plans.values()]
-    remarks: list[Remark] = []
+    remarks = [
+        Remark(f"loop {axis.name} of {stage.name}", text, is_done=False)
+        for stage in schedule.stages
+        for axis, pragmas in stage.pragmas.items()
+        for key, value in pragmas
+        if (text := remark_on(key, value))
+    ]
     code = generate([function], Target.of(target), listener=remarks.append).report
     return Explanation(tuple(stages), code, tuple(dict.fromkeys(remarks)))
 

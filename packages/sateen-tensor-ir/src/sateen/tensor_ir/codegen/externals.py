@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from sateen.runtime import HostFunction
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.ir.expr import Call
-from sateen.tensor_ir.ir.external import LLVM, PACKED, function_name, is_external, symbol_of
+from sateen.tensor_ir.ir.external import (
+    LLVM,
+    PACKED,
+    defined_symbols,
+    function_name,
+    imported_texts,
+    is_external,
+    symbol_of,
+)
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.visit import walk
 
@@ -29,7 +37,10 @@ class Externals:
             called = f"those are {', '.join(sorted(names))}" if names else "nothing calls any"
             raise CodegenError(f"expected externals that the functions call, found {unknown[0]!r}: {called}")
         self.given = dict(given)
-        self.missing = [name for name in names if name not in given]
+        defined = {s for f in functions for text in imported_texts(f) for s in defined_symbols(text)}
+        if twice := [name for name in given if symbol_of(names[name]) in defined]:
+            raise CodegenError(f"external {twice[0]!r} is defined by LLVM text of the pragma import_llvm already")
+        self.missing = [name for name in names if name not in given and symbol_of(names[name]) not in defined]
         """The functions that the process must have."""
         self.in_python: list[HostFunction] = []
         self.addresses: dict[str, int] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 
@@ -21,6 +21,7 @@ from sateen.tensor_ir.codegen.llvm import (
 )
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
+from sateen.tensor_ir.ir.external import imported_texts
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lowering.index_width import shorten_host_indices
@@ -61,8 +62,9 @@ def generate(
     bits = 8 * architecture_of(target).abi.pointer_bytes
     features = features_of(target)
     setting = Setting(calls, Machine.of(target), listener, lambda i: i.vector_call(features) is not None)
+    imports = tuple(dict.fromkeys(text for function in functions for text in imported_texts(function)))
     programs = [shorten_host_indices(LLVM.run(function, setting, observe), bits) for function in functions]
-    return emit_module(programs, target.triple, internal=internal, features=features)
+    return replace(emit_module(programs, target.triple, internal=internal, features=features), imports=imports)
 
 
 def _is_instruction(function: MathFunction, target: Target) -> bool:
@@ -89,7 +91,11 @@ def compile_functions(
 def parsed(module: ModuleText, target: Target) -> ParsedModule:
     """The parsed LLVM module for a target."""
     return compile_text(
-        module.text, machine_of(target), has_register_tile=module.has_register_tile, intrinsics=module.intrinsics
+        module.text,
+        machine_of(target),
+        has_register_tile=module.has_register_tile,
+        intrinsics=module.intrinsics,
+        imports=module.imports,
     )
 
 

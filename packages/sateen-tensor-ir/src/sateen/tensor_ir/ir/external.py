@@ -7,7 +7,26 @@ llvm.NAME     an intrinsic of LLVM
 
 from __future__ import annotations
 
+import re
+
+from sateen.tensor_ir.ir.stmt import For, Function
+from sateen.tensor_ir.ir.visit import walk
+
 EXTERN, PACKED, LLVM = "extern.", "packed.", "llvm."
+IMPORT = "import_llvm"
+"""The pragma of a loop that brings LLVM text, which defines functions."""
+_DEFINITION = re.compile(r'^define\b[^@\n]*@(?:"([^"\n]+)"|([-\w.$]+))\s*\(', re.MULTILINE)
+
+
+def imported_texts(function: Function) -> tuple[str, ...]:
+    """The LLVM texts that the loops of a function bring, each once."""
+    loops = (n for n in walk(function.body) if isinstance(n, For))
+    return tuple(dict.fromkeys(str(value) for loop in loops for key, value in loop.pragmas if key == IMPORT))
+
+
+def defined_symbols(text: str) -> tuple[str, ...]:
+    """The functions that LLVM text defines."""
+    return tuple(quoted or plain for quoted, plain in _DEFINITION.findall(text))
 
 
 def is_external(name: str) -> bool:

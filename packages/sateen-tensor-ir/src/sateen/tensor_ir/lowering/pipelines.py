@@ -22,11 +22,14 @@ from sateen.tensor_ir.lowering.index_width import shorten_fixed_indices, shorten
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 from sateen.tensor_ir.lowering.interleave_threads import interleave_threads
 from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
+from sateen.tensor_ir.lowering.leave_loops import leave_loops
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
+from sateen.tensor_ir.lowering.refuse_imports import refuse_imports
 from sateen.tensor_ir.lowering.remarks import Listener, unheard
 from sateen.tensor_ir.lowering.share_warp_memory import share_warp_memory
 from sateen.tensor_ir.lowering.simplify import simplify
+from sateen.tensor_ir.lowering.skip_regions import skip_regions
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, split_host_device
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, split_tasks
 from sateen.tensor_ir.lowering.tighten_loops import tighten_loops
@@ -38,6 +41,7 @@ Pass = Callable[[Stmt, Analyzer], Stmt]
 """Gets the body of a function and an analyzer, which has met the loops of the schedule; gives the body after it."""
 
 PASSES: tuple[Pass, ...] = (
+    skip_regions,
     interleave_threads,
     cut_expressions,
     simplify,
@@ -120,6 +124,7 @@ def _without_foreign(function: Function, setting: Setting) -> Function:
 
 LLVM = Pipeline(
     (
+        ("leave_loops", lambda function, setting: leave_loops(function, setting.listener)),
         ("expand_instructions", _without_foreign),
         ("vectorize_loops", lambda function, setting: vectorize_loops(function, setting.machine, setting.listener)),
         ("keep_in_registers", lambda function, setting: keep_in_registers(function, setting.machine, setting.listener)),
@@ -130,6 +135,7 @@ LLVM = Pipeline(
 )
 C = Pipeline(
     (
+        ("refuse_imports", lambda function, _: refuse_imports(function)),
         ("refuse_flushing", lambda function, _: refuse_flushing(function)),
         ("expand_instructions", _without_foreign),
         ("expand_calls", _expand),
@@ -138,6 +144,7 @@ C = Pipeline(
 )
 OPENCL = Pipeline(
     (
+        ("refuse_imports", lambda function, _: refuse_imports(function)),
         ("refuse_flushing", lambda function, _: refuse_flushing(function)),
         ("expand_instructions", _without_foreign),
         ("expand_calls", _expand),

@@ -6,6 +6,7 @@ from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.choices import all_of, conjuncts
 from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir.external import IMPORT
 from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, If, Let, LoopKind, Seq, Stmt, lets, sequence
 from sateen.tensor_ir.ir.visit import Rewriter, map_children, with_values
 
@@ -33,7 +34,7 @@ class _Simplifier(Rewriter):
             return EMPTY
         with self.analyzer.bound(s.var, start, extent):
             body = self.rewrite(s.body)
-        if ex.is_const(extent, 1) and s.kind is not LoopKind.THREAD:
+        if ex.is_const(extent, 1) and s.kind is not LoopKind.THREAD and IMPORT not in dict(s.pragmas):
             return body  # the normal form of a variable with one value is that value
         if _is_empty(body):
             return EMPTY

@@ -11,12 +11,11 @@ from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREADS, VTHREADS, LoopKind
 from sateen.tensor_ir.schedule.checks import at, require_data, require_leaf, require_own, require_untimed
+from sateen.tensor_ir.schedule.pragmas import OTHER, PRAGMAS, PRIMITIVES, plain_value
 from sateen.tensor_ir.schedule.state import PrefetchRequest, StageState
 from sateen.tensor_ir.schedule.threads import VTHREAD, ThreadAxis
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Tensor
-
-PRAGMAS = ("auto_unroll_max_step", "keep", "partition")
 
 
 class RunPrimitives(StageState):
@@ -130,21 +129,25 @@ class RunPrimitives(StageState):
         """Give passes and code generators a request for a loop.
 
         `partition`: cut it where conditions inside it change. `keep`: don't vectorize or unroll it.
-        `auto_unroll_max_step`: unroll it and the serial loops inside it where they become at most `value` statements.
+        `auto_unroll_max_step`: unroll it and the serial loops inside it where they become at most `value` statements;
+        `auto_unroll_max_depth` of at most so many levels, `auto_unroll_min_depth` only inside so many loops.
+        `unroll_explicit`: whether unrolled loops are written out. `debug_skip_region`: leave it out. `import_llvm`:
+        LLVM text with functions that `te.call_extern` calls. `unroll`, `vectorize`, `parallel`: the primitives. Any
+        other key is a hint for passes of the user's own; `explain` says which nothing of sateen reads.
         """
         require_leaf(self, axis, "pragma")
-        if key not in PRAGMAS:
-            raise ScheduleError(f"{at(self, 'pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
-        if self.kinds.get(axis) is LoopKind.VECTORIZED:
+        where = at(self, "pragma", axis)
+        if not isinstance(key, str) or not key.isidentifier():
+            raise ScheduleError(f"{where}: expects a name, found {key!r:.80}")
+        if key in PRIMITIVES:
+            {"parallel": self.parallel, "unroll": self.unroll, "vectorize": self.vectorize}[key](axis)
+            return
+        known, value = PRAGMAS.get(key, OTHER), plain_value(value)
+        if not known.accepts(value):
+            raise ScheduleError(f"{where}: {key} expects {known.expects}, found {value!r:.80}")
+        if known.serial and self.kinds.get(axis) is LoopKind.VECTORIZED:
             reason = "lanes can't be partitioned" if key == "partition" else f"{key} is for serial loops"
-            raise ScheduleError(f"{at(self, 'pragma', axis)}: it is vectorized, and {reason}")
-        if isinstance(value, Integral) and not isinstance(value, bool):
-            value = int(value)
-        if key == "auto_unroll_max_step" and (type(value) is not int or value < 0):
-            raise ScheduleError(
-                f"{at(self, 'pragma', axis)}: auto_unroll_max_step expects an integer of at least 0, found "
-                f"{value!r:.80}"
-            )
+            raise ScheduleError(f"{where}: it is vectorized, and {reason}")
         self._add_pragma(axis, key, value)
 
     def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:

@@ -14,6 +14,7 @@ from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.isolation import isolated_program
 from sateen.runtime.processor import host_architecture, host_features
+from sateen.tensor_ir.codegen.llvm.imported_text import import_text
 from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
 from sateen.tensor_ir.functions import Lack
 from sateen.tensor_ir.targets import Architecture, System, architecture_named
@@ -171,10 +172,16 @@ class ParsedModule:
 
 
 def compile_text(
-    text: str, machine: llvm.TargetMachine, *, has_register_tile: bool = False, intrinsics: Iterable[str] = ()
+    text: str,
+    machine: llvm.TargetMachine,
+    *,
+    has_register_tile: bool = False,
+    intrinsics: Iterable[str] = (),
+    imports: Iterable[str] = (),
 ) -> ParsedModule:
     """The module that the text describes. Raises CodegenError if LLVM refuses it: a fault of ours, unless a call of the
-    user's is to blame, which may also be one of `intrinsics` that LLVM lacks."""
+    user's is to blame, which may also be one of `intrinsics` that LLVM lacks. `imports` are texts of the user's, which
+    become part of the module."""
     try:
         module = llvm.parse_assembly(text)
         module.verify()
@@ -185,4 +192,6 @@ def compile_text(
         if name not in known:
             raise CodegenError(f"expected an intrinsic of LLVM by its full name, with its types, found {name!r}")
     module.triple = machine.triple
+    for imported in imports:
+        import_text(module, imported)
     return ParsedModule(module, machine, has_register_tile=has_register_tile)

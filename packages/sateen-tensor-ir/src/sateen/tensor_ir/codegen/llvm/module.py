@@ -39,6 +39,8 @@ class ModuleText:
     has_register_tile: bool
     intrinsics: tuple[str, ...] = ()
     """Those of LLVM that users call by name."""
+    imports: tuple[str, ...] = ()
+    """LLVM texts of users', which define functions that the module calls."""
 
 
 def emit_module(
