@@ -66,6 +66,9 @@ for w_1 in [0, 2):
 }
 
 UNCHANGED = {
+    "an unrolled loop whose parts would have no constant extent": (
+        "unrolled w in [0, 3) partition:\n  if w < n - 2:\n    B[w] = A[w]"
+    ),
     "a loop that did not ask": "for o in [0, 4):\n  if o < 2:\n    B[o] = A[o]",
     "a vectorized loop": "vectorized o in [0, 4) partition:\n  if o < 2:\n    B[o] = A[o]",
     "a condition on data": "for o in [0, 4) partition:\n  if A[o] < 2.0f:\n    B[o] = A[o]",

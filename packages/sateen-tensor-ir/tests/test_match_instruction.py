@@ -192,6 +192,32 @@ def test_a_stage_around_which_blocks_of_a_reduction_run() -> None:
     assert "if ko == 1:\n      intrinsic double D[i, 0:4] = R[0, 0:4]" in text
 
 
+def test_blocks_of_a_reduction_go_on_from_what_the_stage_around_keeps() -> None:
+    a, b, k = te.placeholder((3, 16), name="A"), te.placeholder((4, 16), name="B"), te.reduce_axis(16, "k")
+    r = te.compute((3, 4), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="R")
+    d = te.compute((3, 4), lambda i, j: r[i, j] * 2.0, name="D")
+    s = te.create_schedule(d)
+    i, _ = d.op.axis
+    s[r].compute_at(s[d], i)
+    ko, rest = s[r].split(k, factor=8)
+    s[d].reorder(ko, i)
+    s[r].tensorize(s[r].split(rest, factor=4)[1], dot())
+    check(s, [a, b, d])
+
+
+def test_virtual_threads_and_double_buffers_are_around() -> None:
+    a, b, k = te.placeholder((8, 16), name="A"), te.placeholder((6, 16), name="B"), te.reduce_axis(16, "k")
+    c = te.compute((8, 6), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")
+    s = te.create_schedule(c)
+    near = s.cache_read(a, "local", [c])
+    ko, ki = s[c].split(k, factor=4)
+    s[c].bind(c.op.axis[0], te.thread_axis("vthread"))
+    s[near].compute_at(s[c], ko)
+    s[near].double_buffer()
+    s[c].tensorize(ki, dot())
+    check(s, [a, b, c], uses=2)
+
+
 def test_outputs_of_several_computations_are_no_pattern() -> None:
     x = te.placeholder((4,), name="x")
     y, z = (te.compute((4,), lambda i, f=f: x[i] * f, name=name) for f, name in ((2.0, "y"), (3.0, "z")))

@@ -347,6 +347,22 @@ def test_storage_that_is_not_as_declared_is_refused() -> None:
     message = "operand 'x': expected a first element at a multiple of 64 bytes, found one at a multiple of 4 of 'X'"
     with pytest.raises(ScheduleError, match=message):
         lower(s, [X, y])
+    near = te.decl_tensor_intrin(
+        te.compute((4,), lambda i: aligned[i] * 2.0).op,
+        binds={aligned: te.decl_buffer(4, scope="local", offset_factor=1)},
+        otherwise="definition",
+    )
+    s = te.create_schedule(y)
+    s[y].tensorize(s[y].split(y.op.axis[0], factor=4)[1], near)
+    with pytest.raises(
+        ScheduleError, match="operand 'x': expected local memory, found 'X' in global memory; set_scope"
+    ):
+        lower(s, [X, y])
+    s = te.create_schedule(y)
+    io, ii = s[y].split(y.op.axis[0], factor=4)
+    s[s.cache_read(X, "local", [y])].compute_at(s[y], io)
+    s[y].tensorize(ii, near)
+    lower(s, [X, y])
 
 
 def test_a_reduction_without_steps_must_have_all_loops_inside() -> None:

@@ -199,10 +199,14 @@ def element_wise(instruction: TensorIntrinsic, function: Callable[[te.Expr], te.
     return s
 
 
-def doubling(name: str = "double_x4") -> TensorIntrinsic:
-    """out[i] = given[i]·2, over four floats."""
+def times(factor: float) -> TensorIntrinsic:
+    """out[i] = given[i]·factor, over four floats."""
     given = te.placeholder((4,), "float32", name="given")
-    return TensorIntrinsic(name, (given,), (te.compute((4,), lambda i: given[i] * 2.0, name="out"),))
+    return TensorIntrinsic("times_x4", (given,), (te.compute((4,), lambda i: given[i] * factor, name="out"),))
+
+
+def doubling() -> TensorIntrinsic:
+    return times(2.0)
 
 
 def test_an_instruction_may_compute_element_by_element() -> None:
@@ -256,6 +260,7 @@ def marked(primitive: str, leaf: int | None = None) -> Callable[[], object]:
             "axis 'ji': expects no vectorized loop around, found",
         ),
         (lambda: element_wise(doubling(), lambda x: x * 3.0), "the computation: expected 2.0f, found 3.0f"),
+        (lambda: element_wise(times(0.0), lambda x: x * -0.0), "the computation: expected 0.0f, found -0.0f"),
         (lambda: element_wise(doubling(), lambda x: x + 2.0), "the computation: expected given"),
         (lambda: element_wise(BROADCAST, lambda x: x * 2.0), "expected a reduction, found a stage that is element by"),
         (lambda: element_wise(doubling(), lambda x: x * 2.0, 10), "choose a factor that divides the extent"),

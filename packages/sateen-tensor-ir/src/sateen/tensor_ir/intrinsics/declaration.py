@@ -43,8 +43,11 @@ def decl_tensor_intrin(
 
     Of a reduction it may give three of these: (body, reduce_init, reduce_update). `body` computes all of it,
     `reduce_init` stores its identity and `reduce_update` combines what the outputs hold with more terms, so that loops
-    of the reduction may be around; `body` may be None then. `binds` gives buffers of `te.decl_buffer` in the place of
-    compact ones, whose strides may be variables. A target for which there is no code refuses the instruction, or with
+    of the reduction may be around; `body` may be None then. Operands may overlap where arguments of a function do
+    (`aliased`), so code reads what it needs before it writes.
+
+    `binds` gives buffers of `te.decl_buffer` in the place of compact ones. Their strides may be variables; a scope
+    other than global is that of the storage. A target for which there is no code refuses the instruction, or with
     `otherwise="definition"` computes `op` by plain loops.
 
     Raises ExpressionError for an operation that is no compute or that reads no placeholder, for code of other kinds,

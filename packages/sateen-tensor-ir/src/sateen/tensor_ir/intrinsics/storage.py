@@ -8,7 +8,7 @@ from math import gcd
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
-from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Const, Expr, Var
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 from sateen.tensor_ir.ir.visit import substitute
@@ -53,6 +53,9 @@ def misfit(declared: Buffer, region: Region, strides: MutableMapping[Var, Expr],
     for stride in declared.stride_exprs():  # of a single element, which is never multiplied
         if isinstance(stride, Var):
             strides.setdefault(stride, Const(0, stride.dtype))
+    if declared.scope not in (Scope.GLOBAL, region.buffer.scope):
+        found = f"{region.buffer.name!r} in {region.buffer.scope.value} memory"
+        return f"{declared.scope.value} memory, found {found}; set_scope puts it there"
     alignment = _alignment(region, analyzer)
     if alignment % declared.alignment:
         return (

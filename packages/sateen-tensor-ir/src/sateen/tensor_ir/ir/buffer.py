@@ -176,7 +176,7 @@ class Buffer:
         `ptr_type` and `content_lanes` are those of TVM; all addresses are untyped here, so they say nothing. Raises
         ExpressionError for another mask, and an offset that is no integer.
         """
-        masks: dict[str | int, str] = {"r": "r", "w": "w", "rw": "rw", 1: "r", 2: "w", 3: "rw"}
+        masks: dict[str | int, str] = {"r": "r", "w": "w", "rw": "rw", "wr": "rw", 1: "r", 2: "w", 3: "rw"}
         if access_mask not in masks:
             raise ExpressionError(
                 f"access_ptr of {self.name!r} expects a mask of {', '.join(ACCESSES)}, found {access_mask!r:.80}"

@@ -21,8 +21,9 @@ def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
 
     In the middle every linear condition on the loop's variable holds for all values of the loops inside, whose bounds
     no longer depend on it. `simplify` afterwards decides what has become constant. A symbolic range becomes three
-    loops, of which those that provably have no iterations are left out. Vectorized loops and conditions on outer loops
-    only are left alone. Requires and keeps: each variable bound once (copies are renamed).
+    loops, of which those that provably have no iterations are left out. Vectorized loops, unrolled ones whose parts
+    would have no constant extent, and conditions on outer loops only are left alone. Requires and keeps: each variable
+    bound once (copies are renamed).
     """
     return _Partitioner(analyzer).rewrite(statement)
 
@@ -46,7 +47,7 @@ class _Partitioner(StatementRewriter):
 
         if bounds is None or not isinstance(s.start, ex.Const) or not isinstance(s.extent, ex.Const):
             whole = s if body is s.body else For(s.var, s.start, s.extent, s.kind, body, s.thread, s.pragmas, s.span)
-            return self._symbolic(whole) if wanted else whole
+            return self._symbolic(whole) if wanted and s.kind is not LoopKind.UNROLLED else whole
         first, end = int(s.start.value), int(s.start.value) + int(s.extent.value)
         low, high = max(bounds[0], first), min(bounds[1], end - 1)
         if low == first and high == end - 1:
