@@ -282,3 +282,58 @@ def test_wrong_calls_are_refused() -> None:
     y = te.extern((4,), [x], parallel, name="y")
     refused("packed function 'f' is called inside of the parallel loop 'i'; expected serial loops around it",
             lambda: lower(te.create_schedule(y), [x, y]))  # fmt: skip
+
+
+def traced(expression: Callable[..., te.Expr]) -> tuple[te.Schedule, list[te.Tensor]]:
+    x = te.placeholder((3,), name="x")
+    y = te.compute((3,), lambda i: expression(x, i), name="y")
+    return te.create_schedule(y), [x, y]
+
+
+def test_a_trace_gives_values_to_a_function_in_python() -> None:
+    seen: list[list[float]] = []
+
+    def show(*values: Any) -> None:
+        seen.append([float(np.asarray(v)[()]) for v in values])
+
+    s, arguments = traced(lambda x, i: te.trace([i, x[i] * 2.0], "show") + te.trace([x[i]], "show"))
+    x, y = arguments
+    function, values = lower(s, arguments), np.array([3, 1, 2], "float32")
+    interpreted, compiled = np.zeros(3, "float32"), np.zeros(3, "float32")
+    run(function, [values, interpreted], functions={"show": show})
+    build(s, arguments, externals={"show": show})(values, compiled)
+    assert seen == [[0, 6], [3], [1, 2], [1], [2, 4], [2]] * 2
+    for found in (interpreted, compiled, evaluate([y], {x: values})[0]):
+        assert found.tolist() == [9, 3, 6]
+    assert str(function.body).splitlines()[1:4] == [
+        "  let traced = x[i] * 2.0f",
+        "  packed.show:int32(int64(i), traced)",
+        "  let traced_1 = x[i]",
+    ]
+
+
+def test_terms_of_a_sum_are_traced_one_by_one() -> None:
+    seen: list[int] = []
+    k = te.reduce_axis(3, "k")
+    s, arguments = traced(lambda x, i: te.sum(te.trace([k, x[k]], "show"), axis=k, where=k != i))
+    found = np.zeros(3, "float32")
+    compiled = build(s, arguments, externals={"show": lambda at, _: seen.append(int(np.asarray(at)[()]))})
+    compiled(np.array([3, 1, 2], "float32"), found)
+    assert (found.tolist(), seen) == ([3, 5, 4], [1, 2, 0, 2, 0, 1])
+
+
+def test_a_trace_is_refused_where_it_is_not_computed_once() -> None:
+    s, arguments = traced(lambda x, i: te.select(i > 0, te.trace([x[i]], "show"), 0.0))
+    with pytest.raises(LoweringError, match="trace by 'show' expects values that are always computed, found a choice"):
+        lower(s, arguments)
+    s, arguments = traced(lambda x, i: te.trace([x[i]], "show"))
+    s[arguments[1]].vectorize(arguments[1].op.axis[0])
+    with pytest.raises(LoweringError, match="packed function 'show' is called inside of the vectorized loop 'i'"):
+        lower(s, arguments)
+    for values, message in (
+        ([], "found none"),
+        (3, "found int"),
+        (["x"], "expects numbers, found a text"),
+    ):
+        with pytest.raises(ExpressionError, match=message):
+            te.trace(values, "show")

@@ -23,6 +23,7 @@ from sateen.tensor_ir.interpret.unknown import differ, equal, is_unknown
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.external import PACKED
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX
@@ -390,6 +391,8 @@ class _Evaluator:
         return _widened(value.astype(source.numpy).view(target.numpy), target)
 
     def call(self, e: ex.Call) -> Array:
+        if e.name.startswith(PACKED):  # a trace, whose function only compiled code and loops call
+            return self.value(e.args[-1])
         args = [self.value(a) for a in e.args]
         if is_unknown(*args):
             raise self.error(f"{e.name} asks for a number that is not known")

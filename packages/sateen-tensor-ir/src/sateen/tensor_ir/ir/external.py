@@ -1,7 +1,8 @@
 """Calls of functions that sateen does not define. The name of a call tells their kinds apart.
 
 extern.NAME   a C function: numbers and addresses as arguments, a number as result
-packed.NAME   a function of the ABI (docs/design/abi.md): buffers and numbers as arguments, for its effect
+packed.NAME   a function of the ABI (docs/design/abi.md): buffers and numbers as arguments, for its effect; in an
+              expression it is a trace, whose value is that of its last argument
 llvm.NAME     an intrinsic of LLVM
 """
 
@@ -9,10 +10,13 @@ from __future__ import annotations
 
 import re
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir.stmt import For, Function
 from sateen.tensor_ir.ir.visit import walk
 
 EXTERN, PACKED, LLVM = "extern.", "packed.", "llvm."
+INT = DType.of("int32")
+"""C's int, which packed functions return."""
 IMPORT = "import_llvm"
 """The pragma of a loop that brings LLVM text, which defines functions."""
 _DEFINITION = re.compile(r'^define\b[^@\n]*@(?:"([^"\n]+)"|([-\w.$]+))\s*\(', re.MULTILINE)

@@ -14,6 +14,7 @@ from sateen.runtime.device import opencl
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir.stmt import Function, Stmt
+from sateen.tensor_ir.lowering.call_traces import call_traces
 from sateen.tensor_ir.lowering.check_expansion import check_expansion
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
@@ -42,6 +43,7 @@ Pass = Callable[[Stmt, Analyzer], Stmt]
 
 PASSES: tuple[Pass, ...] = (
     skip_regions,
+    call_traces,
     interleave_threads,
     cut_expressions,
     simplify,

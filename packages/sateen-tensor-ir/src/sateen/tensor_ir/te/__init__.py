@@ -20,7 +20,7 @@ from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.extern_body import extern
-from sateen.tensor_ir.te.external import call_extern, call_llvm_intrin, call_packed, call_pure_extern
+from sateen.tensor_ir.te.external import call_extern, call_llvm_intrin, call_packed, call_pure_extern, trace
 from sateen.tensor_ir.te.math import (
     abs,
     atan,
@@ -151,6 +151,7 @@ __all__ = [
     "sum",
     "tanh",
     "thread_axis",
+    "trace",
     "trunc",
     "truncdiv",
     "truncmod",

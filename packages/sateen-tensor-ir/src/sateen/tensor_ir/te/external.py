@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sateen.runtime.dtype import DType
@@ -10,7 +12,7 @@ from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Address, Buffer
 from sateen.tensor_ir.ir.expr import Call, Expr
-from sateen.tensor_ir.ir.external import EXTERN, PACKED
+from sateen.tensor_ir.ir.external import EXTERN, INT, PACKED
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt
 from sateen.tensor_ir.ir.types import element_type
@@ -20,7 +22,9 @@ from sateen.tensor_ir.te.tensor import Tensor
 _PACKED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
 _C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LLVM_NAME = re.compile(r"llvm\.[A-Za-z0-9_.]+")
-_INT = DType.of("int32")
+
+
+_EXPECTED = MappingProxyType({"call_packed": "numbers and buffers", "trace": "numbers"})
 
 
 def call_packed(name: str, *arguments: Any) -> Stmt:
@@ -32,7 +36,21 @@ def call_packed(name: str, *arguments: Any) -> Stmt:
     """
     _check_name("call_packed", name, _PACKED_NAME, "a name such as my.function")
     operands = tuple(_packed_operand(name, a) for a in arguments)
-    return Evaluate(Call(PACKED + name, operands, _INT), caller_span())
+    return Evaluate(Call(PACKED + name, operands, INT), caller_span())
+
+
+def trace(values: Sequence[Any], name: str) -> Expr:
+    """The last of some numbers, which the packed function of that name gets when they are computed (`call_packed`).
+
+    It may stand where a value is always computed, in serial and unrolled loops. Raises ExpressionError for other values
+    than numbers, and for none.
+    """
+    _check_name("trace", name, _PACKED_NAME, "a name such as my.function")
+    if not isinstance(values, (list, tuple)) or not values:
+        found = "none" if isinstance(values, (list, tuple)) else type(values).__name__
+        raise ExpressionError(f"trace of {name!r} expects a list of numbers, found {found}")
+    operands = tuple(_number("trace", name, value) for value in values)
+    return Call(PACKED + name, operands, operands[-1].dtype)
 
 
 def call_extern(dtype: DType | str, name: str, *arguments: Any) -> Expr:
@@ -82,11 +100,11 @@ def _number(function: str, name: str, value: Any) -> Expr:
     if isinstance(value, (Buffer, BufferPointer, Tensor, str)):
         what = "a text" if isinstance(value, str) else type(value).__name__
         raise ExpressionError(
-            f"{function} of {name!r} expects numbers and {'buffers' if function == 'call_packed' else 'addresses'}, "
-            f"found {what}; buffer.access_ptr('r') is an address"
+            f"{function} of {name!r} expects {_EXPECTED.get(function, 'numbers and addresses')}, found {what}; "
+            "buffer.access_ptr('r') is an address"
         )
     if isinstance(value, int) and not isinstance(value, bool):
-        return ex.const(value, _INT)
+        return ex.const(value, INT)
     operand = ex.as_data(ex.as_expr(value))
     _c_type(name, operand.dtype)
     return operand
