@@ -51,6 +51,36 @@ def test_numbers_are_parameters_without_dimensions() -> None:
         assert found.tolist() == expected
 
 
+def test_bodies_of_loops_may_use_numbers() -> None:
+    n, below, factor = te.var("n"), te.var("below"), te.var("factor", "float32")
+    x = te.placeholder((n,), name="x")
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = te.ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, n, "i") as i:
+            result[i] = te.select(i < below, source[i] * factor, 0.0)
+        return ib.get()
+
+    y = te.extern((n,), [x], body, name="y")
+    s, expected, found = te.create_schedule(y), [0.0, 2.5, 5.0, 0.0, 0.0], np.empty(5, "float32")
+    build(s, [factor, x, below, y])(2.5, X, 3, found)
+    assert found.tolist() == expected
+    assert evaluate([y], {x: X}, {factor: 2.5, below: 3})[0].tolist() == expected
+    text = save_json(y)
+    assert save_json(*load_json(text)) == text
+    with pytest.raises(ScheduleError, match="lower: 'below' is no extent of an argument, which would give its value; "):
+        lower(s, [factor, x, y])
+
+
+def test_an_axis_of_another_computation_is_refused() -> None:
+    x = te.placeholder((5,), name="x")
+    other = te.compute((5,), lambda i: x[i], name="other").op.axis[0]
+    y = te.compute((5,), lambda i: x[i] + other.astype("float32"), name="y")
+    with pytest.raises(ScheduleError, match="lower: axis 'i' is used outside of the computation that has it"):
+        lower(te.create_schedule(y), [x, y])
+
+
 def test_numbers_of_another_type_are_refused() -> None:
     s, arguments, _ = scaled()
     compiled, y = build(s, arguments), np.zeros(4, "float32")

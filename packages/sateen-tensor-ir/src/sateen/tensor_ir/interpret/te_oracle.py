@@ -13,8 +13,9 @@ from sateen.tensor_ir.interpret.elements import Array, ElementOracle
 from sateen.tensor_ir.interpret.symbols import bind_symbols, evaluate_shape
 from sateen.tensor_ir.interpret.unknown import in_place_of, is_unknown
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Var
-from sateen.tensor_ir.ir.stmt import Function, Stmt
+from sateen.tensor_ir.ir.expr import Var, const
+from sateen.tensor_ir.ir.stmt import Function, Let, Stmt
+from sateen.tensor_ir.ir.visit import free_vars
 from sateen.tensor_ir.te.tensor import Tensor
 
 
@@ -47,6 +48,9 @@ class _Oracle(ElementOracle):
         results = [np.zeros(evaluate_shape(b.shape, self.symbols), b.dtype.numpy) for b in outputs]
         arrays = [*(self.known[t].astype(t.dtype.numpy) for _, t in inputs), *results]
         parameters = (*(b for b, _ in inputs), *outputs)
+        extents = set[Var]().union(*(free_vars(e) for b in parameters for e in (*b.shape, *(b.strides or ()))))
+        for variable in (free_vars(statement) - extents).intersection(self.symbols):
+            statement = Let(variable, const(self.symbols[variable], variable.dtype), statement)
         function = Function(name, parameters, frozenset(outputs), statement)
         loop_oracle.run(function, arrays, self.symbols, self.functions)
         return results

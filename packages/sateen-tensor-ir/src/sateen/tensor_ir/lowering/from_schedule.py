@@ -14,7 +14,7 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.stmt import Function, Let, Stmt
 from sateen.tensor_ir.ir.types import INDEX, INT64
 from sateen.tensor_ir.ir.verifier import verify
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir.visit import free_vars, walk
 from sateen.tensor_ir.lowering.check_legality import check_legality
 from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs, check_steps
 from sateen.tensor_ir.lowering.nests import build_nests
@@ -79,12 +79,26 @@ def lower(
                 f"lower: expected argument {b.name!r} in memory of the host, or with no device, which means where the "
                 f"code runs; found {b.device}"
             )
+    _require_numbers(function)
     verify(function, after="build_nests")
     for transform in passes:
         before, function = function, _after(transform, function, analyzer)
         if observe is not None:
             observe(pass_name(transform), before, function)
     return function
+
+
+def _require_numbers(function: Function) -> None:
+    """Raise ScheduleError for a variable of te whose value no argument gives."""
+    shapes = (e for b in function.parameters for e in (*b.shape, *(b.strides or ())))
+    given = {symbol for symbol, _ in function.numbers}.union(*map(free_vars, shapes))
+    for variable in sorted(free_vars(function.body) - given, key=lambda variable: variable.name):
+        if isinstance(variable, IterVar):
+            raise ScheduleError(f"lower: axis {variable.name!r} is used outside of the computation that has it")
+        raise ScheduleError(
+            f"lower: {variable.name!r} is no extent of an argument, which would give its value; list it among the "
+            "arguments"
+        )
 
 
 def _after(transform: Pass, function: Function, analyzer: Analyzer) -> Function:

@@ -60,7 +60,7 @@ def extern(
         for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
     ]
     ins, outs = _declared(name, "in_buffers", in_buffers, ins), _declared(name, "out_buffers", out_buffers, outs)
-    body = program(f"extern {name!r}", fcompute(list(ins), list(outs)), ins, outs)
+    body = _statement(f"extern {name!r}", fcompute(list(ins), list(outs)), ins, outs)
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body)
     op.describe(tag, attrs)
     return op.outputs if many else op.outputs[0]
@@ -124,6 +124,19 @@ def program(where: str, body: Any, ins: Sequence[Buffer], outs: Sequence[Buffer]
     Raises ExpressionError, which begins with `where`, if it is none, uses anything other than these buffers, their
     symbols and what it declares itself, or stores to an input.
     """
+    statement = _statement(where, body, ins, outs)
+    symbols = {v for b in (*ins, *outs) for e in (*b.shape, *(b.strides or ())) for v in free_vars(e)}
+    unknown = sorted(v.name for v in free_vars(statement) - symbols)
+    if unknown:
+        raise ExpressionError(
+            f"{where}: the body uses {', '.join(map(repr, unknown))}, which is no symbol of its shapes "
+            "and has no loop or let around it"
+        )
+    return statement
+
+
+def _statement(where: str, body: Any, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
+    """As `program`, of a body that may use variables, which are numbers among the arguments."""
     if isinstance(body, Call):
         body = Evaluate(body)
     if not isinstance(body, Stmt):
@@ -148,10 +161,3 @@ def _check_body(where: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Bu
         for buffer in written:
             if buffer in ins:
                 raise ExpressionError(f"{where}: the body stores to input {buffer.name!r}")
-    symbols = {v for b in (*ins, *outs) for e in (*b.shape, *(b.strides or ())) for v in free_vars(e)}
-    unknown = sorted(v.name for v in free_vars(body) - symbols)
-    if unknown:
-        raise ExpressionError(
-            f"{where}: the body uses {', '.join(map(repr, unknown))}, which is no symbol of its shapes "
-            "and has no loop or let around it"
-        )

@@ -188,7 +188,8 @@ def _expressions(op: Operation) -> Iterator[Expr]:
     if isinstance(op, ExternOp):
         for b in (*op.input_buffers, *op.output_buffers):
             yield from (*b.shape, *(b.strides or ()))
-        yield from free_vars(op.program)
+        free = free_vars(op.program)
+        yield from (e for e in walk(op.program) if isinstance(e, Var) and e in free)
     yield from op.body
 
 
