@@ -287,6 +287,9 @@ def test_processors_with_the_feature_have_one_instruction_for_it(lanes: int, tar
         ("dot4_s8s8_x8", LATER_CLIENT, "vpdpbssd"),
         ("dot4_u8u8_x4", LATER_CLIENT, "vpdpbuud"),
         ("dot4_u8u8_x8_broadcast", LATER_CLIENT, "vpdpbuud"),
+        ("dot2_s16s16_x4", CLIENT, "vpdpwssd"),
+        ("dot2_s16s16_x8_broadcast", SERVER, "vpdpwssd"),
+        ("dot2_s16s16_x16", SERVER, "vpdpwssd"),
         ("dot2_bf16_x4", SERVER, "vdpbf16ps"),
         ("dot2_bf16_x8_broadcast", SERVER, "vdpbf16ps"),
         ("dot2_bf16_x16", SERVER, "vdpbf16ps"),
@@ -361,7 +364,7 @@ def test_opencl_spells_it_out_for_the_memory_of_blocks_and_threads() -> None:
     s, (a, b, c) = product(kind="threadIdx.x")
     compiled = build_functions([lower(s, [a, b, c], "f")], "opencl")
     assert [buffer.name for buffer in compiled.program.kernels[0].buffers] == ["A", "B", "C"]
-    assert "sateen_dot += (int)(&four[0])[4 * sateen_i + sateen_k] * (&B[" in compiled.source
+    assert "sateen_dot += (uint)((int)(&four[0])[4 * sateen_i + sateen_k] * (&B[" in compiled.source
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])

@@ -1,9 +1,11 @@
-"""Dot products within each lane: four bytes by four bytes, added to int32, and two bfloat16 by two, added to float32.
+"""Dot products within each lane: four bytes by four bytes or two int16 by two, added to int32, and two bfloat16 by two,
+added to float32.
 
-`vpdpbusd` and its kin, and `vdpbf16ps` of x86-64 (Intel SDM, volume 2); `sdot`, `udot`, `usdot` and `bfdot` of AArch64
-(Arm Architecture Reference Manual, C7.2). Names say the factors, u8s8 are unsigned bytes by signed ones, and the lanes.
+`vpdpbusd` and its kin, `vpdpwssd` and `vdpbf16ps` of x86-64 (Intel SDM, volume 2); `sdot`, `udot`, `usdot` and `bfdot`
+of AArch64 (Arm Architecture Reference Manual, C7.2). Names say the factors, u8s8 are unsigned bytes by signed ones, and
+the lanes.
 
-Sums of bytes wrap and are exact. `vdpbf16ps` computes fma(a0, b0, fma(a1, b1, sum)), to nearest, whatever the mode;
+Sums of integers wrap and are exact. `vdpbf16ps` computes fma(a0, b0, fma(a1, b1, sum)), to nearest, whatever the mode;
 `bfdot` rounds both products, their sum and the result to odd, or as `vdpbf16ps` does where the processor is told to
 (FEAT_EBF16). Both take subnormal numbers for zeros. So a sum differs from the exact one by less than 2^-21 of the sum
 of magnitudes.
@@ -47,14 +49,18 @@ def _broadcast_dot(kinds: str, lanes: int, *calls: VectorCall) -> TensorIntrinsi
     return TensorIntrinsic(name, (total, a, b), (out,), llvm=calls, c99=text, opencl=text)
 
 
-def _bytes(name: str, lanes: int, *features: str) -> VectorCall:
-    """An instruction of x86-64 on bytes, whose vectors LLVM has as int32."""
+def _integers(name: str, lanes: int, *features: str) -> VectorCall:
+    """An instruction of x86-64 on short integers, whose vectors LLVM has as int32."""
     vector = VectorType("i32", lanes)
     return VectorCall(f"x86.{name}.{32 * lanes}", (vector,) * 3, vector, features)
 
 
 def _vpdpbusd(lanes: int, *features: str) -> VectorCall:
-    return _bytes("avx512.vpdpbusd", lanes, *features)
+    return _integers("avx512.vpdpbusd", lanes, *features)
+
+
+def _vpdpwssd(lanes: int, *features: str) -> VectorCall:
+    return _integers("avx512.vpdpwssd", lanes, *features)
 
 
 def _vdpbf16ps(lanes: int, *features: str) -> VectorCall:
@@ -76,10 +82,13 @@ _CALLS = {
     ("u8s8", 4): (_vpdpbusd(4, "avxvnni"), _vpdpbusd(4, "avx512vnni", "avx512vl"), _neon("usdot", "i8mm")),
     ("u8s8", 8): (_vpdpbusd(8, "avxvnni"), _vpdpbusd(8, "avx512vnni", "avx512vl")),
     ("u8s8", 16): (_vpdpbusd(16, "avx512vnni"),),
-    ("s8s8", 4): (_neon("sdot", "dotprod"), _bytes("avx2.vpdpbssd", 4, "avxvnniint8")),
-    ("s8s8", 8): (_bytes("avx2.vpdpbssd", 8, "avxvnniint8"),),
-    ("u8u8", 4): (_neon("udot", "dotprod"), _bytes("avx2.vpdpbuud", 4, "avxvnniint8")),
-    ("u8u8", 8): (_bytes("avx2.vpdpbuud", 8, "avxvnniint8"),),
+    ("s8s8", 4): (_neon("sdot", "dotprod"), _integers("avx2.vpdpbssd", 4, "avxvnniint8")),
+    ("s8s8", 8): (_integers("avx2.vpdpbssd", 8, "avxvnniint8"),),
+    ("u8u8", 4): (_neon("udot", "dotprod"), _integers("avx2.vpdpbuud", 4, "avxvnniint8")),
+    ("u8u8", 8): (_integers("avx2.vpdpbuud", 8, "avxvnniint8"),),
+    ("s16s16", 4): (_vpdpwssd(4, "avxvnni"), _vpdpwssd(4, "avx512vnni", "avx512vl")),
+    ("s16s16", 8): (_vpdpwssd(8, "avxvnni"), _vpdpwssd(8, "avx512vnni", "avx512vl")),
+    ("s16s16", 16): (_vpdpwssd(16, "avx512vnni"),),
     ("bf16", 4): (_vdpbf16ps(4, "avx512bf16", "avx512vl"), _BFDOT),
     ("bf16", 8): (_vdpbf16ps(8, "avx512bf16", "avx512vl"),),
     ("bf16", 16): (_vdpbf16ps(16, "avx512bf16"),),

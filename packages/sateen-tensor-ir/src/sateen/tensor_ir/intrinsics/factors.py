@@ -27,6 +27,7 @@ FACTORS = {
     "s8u8": Factors("int8", "uint8", "int32", 4),
     "s8s8": Factors("int8", "int8", "int32", 4),
     "u8u8": Factors("uint8", "uint8", "int32", 4),
+    "s16s16": Factors("int16", "int16", "int32", 2),
     "bf16": Factors("bfloat16", "bfloat16", "float32", 2),
 }
 """By the word for them in names of instructions."""
@@ -55,10 +56,10 @@ for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) $out[{out}] = sateen_re
     return StatementText(f"""
 $int32 sateen_result[{sums}];
 for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) {{
-  $int32 sateen_dot = 0;
+  $uint32 sateen_dot = 0;
   for ($int32 sateen_k = 0; sateen_k < {depth}; ++sateen_k) {{
-    sateen_dot += ($int32)$a[{a}] * $b[{b}];
+    sateen_dot += ($uint32)(($int32)$a[{a}] * $b[{b}]);
   }}
-  sateen_result[sateen_i] = ($int32)(($uint32)$sum[{total}] + ($uint32)sateen_dot);
+  sateen_result[sateen_i] = ($int32)(($uint32)$sum[{total}] + sateen_dot);
 }}
 for ($int32 sateen_i = 0; sateen_i < {sums}; ++sateen_i) $out[{out}] = sateen_result[sateen_i];""")
