@@ -1,4 +1,4 @@
-"""Some of the schedules, graphs and connections that `nox -s fuzz` draws."""
+"""Some of the schedules, scripts, graphs and connections that `nox -s fuzz` draws."""
 
 import shutil
 import subprocess
@@ -11,6 +11,7 @@ PROGRAM = Path(__file__).with_name("run.py")
 GRAPHS = Path(__file__).with_name("graphs.py")
 CONNECTIONS = Path(__file__).with_name("connections.py")
 PAGES = Path(__file__).with_name("pages.py")
+SCRIPTS = Path(__file__).with_name("scripts.py")
 
 
 @pytest.mark.timeout(300)
@@ -19,6 +20,13 @@ def test_random_schedules_compute_what_their_definitions_say_and_illegal_ones_ar
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "100 schedules" in result.stdout
+
+
+def test_random_scripts_give_the_same_compiled_interpreted_and_by_python() -> None:
+    command = [sys.executable, str(SCRIPTS), "--count", "20"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "20 scripts, 0 at fault" in result.stdout
 
 
 @pytest.mark.timeout(300)

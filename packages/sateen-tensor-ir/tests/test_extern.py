@@ -69,6 +69,16 @@ def test_statements_after_an_inner_scope_stay_in_the_scope_of_a_let():
     assert text(write) == "let x = a[0]\nfor i in [0, 4):\n  copy[i] = x\ncopy[0] = x"
 
 
+def test_lets_and_memory_of_a_scope_end_with_it():
+    def write(ib, source, result):
+        for k in range(2):
+            with ib.new_scope():
+                x = ib.let("x", source[k])
+                result[k] = x
+
+    assert text(write) == "let x = a[0]\n  copy[0] = x\nlet x_1 = a[1]\ncopy[1] = x_1"
+
+
 def test_an_index_is_stored_as_int64():
     def write(ib, _, result):
         places = ib.allocate("int64", 4, name="places")

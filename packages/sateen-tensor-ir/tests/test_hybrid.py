@@ -394,6 +394,61 @@ def test_python_executes_the_lines_of_the_script(capsys):
         f(te.placeholder((4,)))
 
 
+def test_each_lane_of_a_vector_has_variables_of_its_own():
+    @hybrid.script
+    def f(a):
+        out = output_tensor((8,), "float32")
+        for i in vectorize(8):
+            x = 0.0
+            for k in range(4):
+                x += a[k]
+            if a[i] > 0.5:
+                x = a[i]
+            out[i] = x
+        return out
+
+    assert check(f, X).tolist() == [4.5, 4.5, 2, 3, 4.5, 4.5, 8, 1]
+
+
+def test_a_value_is_what_it_was_when_it_was_named():
+    @hybrid.script
+    def ends(a):
+        first = a[0]
+        first += 1
+        return first, a[7]
+
+    @hybrid.script
+    def f(a):
+        out = output_tensor((5,), "float32")
+        x = a[0]
+        pair = (x, a[1])
+        x = 9.0
+        out[0], out[1] = pair
+        found = ends(a)
+        out[2] = found[0] + found[1]
+        out[3] = out[4] = x
+        out[3], out[4] = out[0], out[3]
+        return out
+
+    assert check(f, X).tolist() == [0.5, -1, 2.5, 0.5, 9]
+
+
+def test_loops_that_are_written_out_nest_nothing():
+    @hybrid.script
+    def f(a):
+        out = output_tensor((8,), "float32")
+        for i in range(8):
+            out[i] = 0
+            for k in const_range(400):
+                x = a[i]
+                if True:
+                    x += k
+                out[i] += x
+        return out
+
+    check(f, X)
+
+
 def test_python_notices_what_compiled_code_does_not():
     @hybrid.script
     def f(a, i, j):

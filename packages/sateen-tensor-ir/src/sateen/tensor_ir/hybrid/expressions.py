@@ -41,10 +41,15 @@ _QUESTIONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = MappingProxyTy
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """A name that changes: one element of memory, and the number of loops with several workers around it."""
+    """A name that changes: an element of memory, and the number of loops with several workers around it."""
 
     pointer: BufferPointer
+    index: Expr
     workers: int
+
+    def load(self) -> Expr:
+        """Its present value."""
+        return self.pointer[self.index]
 
 
 class Expressions(ast.NodeVisitor, ABC):
@@ -78,6 +83,9 @@ class Expressions(ast.NodeVisitor, ABC):
             yield
         except ScriptError:
             raise
+        except RecursionError:
+            remedy = "compute parts of it in lines of their own"
+            raise self.source.fault(node, f"an expression of a script is nested too deeply; {remedy}") from None
         except SateenError as error:
             raise self.source.fault(node, str(error)) from error
         except Exception as error:
@@ -120,7 +128,7 @@ class Expressions(ast.NodeVisitor, ABC):
         for block in reversed(self.blocks):
             if node.id in block:
                 found = block[node.id]
-                return found.pointer[0] if isinstance(found, Variable) else found
+                return found.load() if isinstance(found, Variable) else found
         if node.id not in self.around:
             raise self.source.fault(node, f"{node.id!r} is no name here; define or import it above the script")
         return self._from_around(self.around[node.id], node.id)

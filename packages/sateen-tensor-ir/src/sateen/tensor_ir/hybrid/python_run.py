@@ -41,7 +41,8 @@ def run(definition: Definition, arguments: Mapping[str, Any], callers: tuple[Def
         _CALL: _Calls((*callers, definition)).call,
     }
     exec(_compiled(definition), scope)
-    function = scope[definition.name]
+    function = scope.pop(definition.name)
+    scope.update((name, value) for name, value in around.items() if name == definition.name)
     assert isinstance(function, FunctionType)
     return function(*(arguments[p.arg] for p in parameters(definition.source.definition)))
 

@@ -19,6 +19,7 @@ from sateen.tensor_ir.hybrid.names import Role, parameters
 from sateen.tensor_ir.hybrid.source import ScriptError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Expr, as_expr
 from sateen.tensor_ir.ir.span import Span
 from sateen.tensor_ir.ir.visit import walk
@@ -64,6 +65,8 @@ class Statements(Expressions):
         self.may_store = caller is None
         """Whether it may write to memory of its caller: it is called as a statement."""
         self.workers: int = 0 if caller is None else caller.workers
+        self.lane: tuple[Expr, Expr] = (ex.const(1), ex.const(0)) if caller is None else caller.lane
+        """The number of elements of a variable's memory, and which of them is it: each lane of a vector has its own."""
         self.is_conditional = caller is not None and caller.is_conditional
         self.statement_call: ast.expr | None = None
         self.hint = ""
@@ -75,7 +78,7 @@ class Statements(Expressions):
             if self.definition.names.roles[parameter] is Role.VARIABLE:
                 self.program.place = self.source.span(self.source.definition)
                 value = self._variable(parameter, parameter.arg, value)
-            elif self.definition.formula is None and isinstance(value, Expr):
+            elif self.definition.formula is None:
                 value = self._kept(parameter.arg, value)
             self.blocks[-1][parameter.arg] = value
         result: Any = None
@@ -103,7 +106,7 @@ class Statements(Expressions):
             return None
         self.statement_call = s.value
         value = self.value(s.value)
-        is_seen_later = self.caller is not None and self.definition.formula is None and isinstance(value, Expr)
+        is_seen_later = self.caller is not None and self.definition.formula is None
         return self._kept("result", value) if is_seen_later else value
 
     def visit_Expr(self, s: ast.Expr) -> None:
@@ -137,14 +140,9 @@ class Statements(Expressions):
         value = self.value(s.value)
         self.hint = ""
         if isinstance(first, ast.Tuple) or len(s.targets) > 1:
-            value = self._all_kept(value)
+            value = self._kept("kept", value)
         for target in s.targets:
             self.assign(target, value)
-
-    def _all_kept(self, value: Any) -> Any:
-        if isinstance(value, (tuple, list)):
-            return [self._all_kept(v) for v in value]
-        return self._kept("kept", value) if isinstance(value, Expr) else value
 
     def assign(self, target: ast.expr, value: Any) -> None:
         match target:
@@ -198,22 +196,27 @@ class Statements(Expressions):
     def _assign_name(self, target: ast.Name, value: Any) -> None:
         match self.definition.names.roles[target]:
             case Role.VALUE:
-                self.blocks[-1][target.id] = self._kept(target.id, value) if isinstance(value, Expr) else value
+                self.blocks[-1][target.id] = self._kept(target.id, value)
             case Role.VARIABLE:
                 self.blocks[-1][target.id] = self._variable(target, target.id, value)
             case Role.CHANGE:
                 self._change(target, value)
 
-    def _kept(self, name: str, value: Expr) -> Expr:
-        """The present value of an expression: a `let` if it loads."""
+    def _kept(self, name: str, value: Any) -> Any:
+        """The present value of an expression, or of each in a list: a `let` if it loads."""
+        if isinstance(value, (tuple, list)):
+            return tuple(self._kept(name, item) for item in value)
+        if not isinstance(value, Expr):
+            return value
         loads = any(isinstance(n, (Load, ex.Call)) for n in walk(value))
         return self.ib.let(name, value) if loads else value
 
     def _variable(self, node: ast.AST, name: str, value: Any) -> Variable:
         first = self._number_of(node, name, value)
-        pointer = self.ib.allocate(first.dtype, 1, name=name)
-        self.ib.store(pointer, 0, first)
-        return Variable(pointer, self.workers)
+        count, index = self.lane
+        pointer = self.ib.allocate(first.dtype, count, name=name)
+        self.ib.store(pointer, index, first)
+        return Variable(pointer, index, self.workers)
 
     def _change(self, target: ast.Name, value: Any) -> None:
         variable = next(block[target.id] for block in reversed(self.blocks) if target.id in block)
@@ -230,7 +233,7 @@ class Statements(Expressions):
                 target,
                 f"variable {target.id!r} is of {kind}, found {number.dtype}; convert with .astype({str(kind)!r})",
             )
-        self.ib.store(variable.pointer, 0, number)
+        self.ib.store(variable.pointer, variable.index, number)
 
     def _number_of(self, node: ast.AST, name: str, value: Any, dtype: Any = None) -> Expr:
         if not isinstance(value, (Expr, int, float)):
@@ -245,7 +248,8 @@ class Statements(Expressions):
     def visit_If(self, s: ast.If) -> None:
         condition = self.condition(s.test)
         if isinstance(condition, bool):
-            self.block(s.body if condition else s.orelse)
+            with self.ib.new_scope():
+                self.block(s.body if condition else s.orelse)
             return
         with self.ib.if_scope(condition):
             self.block(s.body)
@@ -295,19 +299,20 @@ class Statements(Expressions):
                 f"a loop that is written out expects at most {MOST_UNROLLED} rounds, found {len(items)}; use range",
             )
         for item in items:
-            self.block(s.body, {s.target.id: item})
+            with self.ib.new_scope():
+                self.block(s.body, {s.target.id: item})
 
     def _loop(self, s: ast.For, kind: str, start: Any, stop: Any, step: Any) -> None:
         assert isinstance(s.target, ast.Name)
         name = s.target.id
         with self._iterations(kind in ("serial", "unrolled")):
             if step == 1:
-                with self.ib.for_range(start, stop, name, kind) as i:
+                with self.ib.for_range(start, stop, name, kind) as i, self._lanes(kind, stop - start, i - start):
                     self.block(s.body, {name: i})
                 return
             first, last = (start, stop) if step > 0 else (stop, start)
             count = (last - first + (abs(step) - 1)) // abs(step)
-            with self.ib.for_range(0, count, name, kind) as k:
+            with self.ib.for_range(0, count, name, kind) as k, self._lanes(kind, count, k):
                 self.block(s.body, {name: start + k * step})
 
     @contextmanager
@@ -316,6 +321,14 @@ class Statements(Expressions):
         self.workers += not in_order
         yield
         self.workers = before
+
+    @contextmanager
+    def _lanes(self, kind: str, count: Any, index: Expr) -> Iterator[None]:
+        before = self.lane
+        if kind == "vectorized":
+            self.lane = (subscript(as_expr(count)), subscript(index))
+        yield
+        self.lane = before
 
     def constant(self, data: np.ndarray[Any, Any], name: str) -> BufferPointer:
         known = self.program.constants.setdefault(id(data), (data, constant(data, name)))

@@ -167,6 +167,13 @@ class IRBuilder:
             yield
         self.emit(While(condition, _joined(body), span))
 
+    @contextmanager
+    def new_scope(self) -> Iterator[None]:
+        """Statements whose lets and allocations end with them."""
+        with self._block() as body:
+            yield
+        self.emit(_joined(body))
+
     def let(self, name: str, value: Any) -> Var:
         """A variable with the present value of `value`, to the end of the block."""
         value, span = as_expr(value), self._place()
