@@ -138,7 +138,7 @@ def test_a_function_of_llvm_text_is_called(tmp_path):
         (TEXT.replace("fsub float", "fsub half"), "import_llvm: LLVM refuses the text: "),
         ("declare float @distance(float, float)", "import_llvm: expected text that defines a function, found none"),
         (TEXT.replace("float %b)", "double %b)").replace("fsub float %a, %b", "fptrunc double %b to float"),
-         "te.call_extern calls 'distance' as float (float, float), found it defined as float (float, double)"),
+         "the code calls 'distance' as float (float, float), found it defined as float (float, double)"),
         (TEXT.replace("llvm.fabs.f32", "fabsf"), "import_llvm: the text calls 'fabsf', which it does not define"),
         (TEXT + "define i32 @run(i32 %a) {\n  ret i32 %a\n}",
          "import_llvm: the code has a function 'run' already; give it another name"),

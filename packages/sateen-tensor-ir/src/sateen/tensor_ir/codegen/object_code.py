@@ -21,7 +21,7 @@ from sateen.tensor_ir.codegen.llvm import (
 )
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
-from sateen.tensor_ir.ir.external import imported_texts
+from sateen.tensor_ir.ir.external import IMPORT, imported_texts
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lowering.index_width import shorten_host_indices
@@ -62,9 +62,10 @@ def generate(
     bits = 8 * architecture_of(target).abi.pointer_bytes
     features = features_of(target)
     setting = Setting(calls, Machine.of(target), listener, lambda i: i.vector_call(features) is not None)
-    imports = tuple(dict.fromkeys(text for function in functions for text in imported_texts(function)))
+    imported = {text: IMPORT for function in functions for text in imported_texts(function)}
     programs = [shorten_host_indices(LLVM.run(function, setting, observe), bits) for function in functions]
-    return replace(emit_module(programs, target.triple, internal=internal, features=features), imports=imports)
+    module = emit_module(programs, target.triple, internal=internal, features=features)
+    return replace(module, imports={**module.imports, **imported})
 
 
 def _is_instruction(function: MathFunction, target: Target) -> bool:

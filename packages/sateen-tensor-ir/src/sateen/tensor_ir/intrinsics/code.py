@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir.external import defined_symbols
 
 _FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 
@@ -73,9 +73,8 @@ class FunctionText:
     """LLVM text that defines the function `name`, which is called with pointers to the first elements of the operands.
 
     Its parameters are a `ptr` for each output, one for each input that is no output before (`in_place`), and an `i64`
-    for each stride of the operands that is a variable. The text has declarations and definitions, internal to the
-    module; attributes stand where they apply. The processor needs all `features`. Raises ExpressionError for a text
-    that does not define the function, or has a public one, groups of attributes or metadata.
+    for each stride of the operands that is a variable. Nothing else sees the functions that the text defines. The
+    processor needs all `features`. Raises ExpressionError for a text that does not define the function.
     """
 
     name: str
@@ -83,13 +82,9 @@ class FunctionText:
     features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        where = f"the LLVM text of function {self.name!r}"
-        defined = re.findall(r"^define\s+(internal\b|private\b)?[^@]*@([\w.$-]+)", self.text, re.MULTILINE)
-        for linkage, function in defined:
-            if not linkage:
-                raise ExpressionError(f"{where} expects 'define internal', found {function!r} defined as public")
-        if self.name not in (function for _, function in defined):
-            found = ", ".join(function for _, function in defined) or "no definition"
-            raise ExpressionError(f"{where} expects 'define internal void @{self.name}(...)', found {found}")
-        if other := re.search(r"^(attributes|!|target|source_filename).*|#\d+", self.text, re.MULTILINE):
-            raise ExpressionError(f"{where} expects attributes where they apply, found {other.group():.60}")
+        found = defined_symbols(self.text)
+        if self.name not in found:
+            raise ExpressionError(
+                f"the LLVM text of function {self.name!r} expects 'define void @{self.name}(...)', found "
+                f"{', '.join(found) or 'no definition'}"
+            )

@@ -60,12 +60,7 @@ class Instructions:
 
     def _function(self, s: Intrinsic[TensorIntrinsic], code: FunctionText, strides: Mapping[Var, Expr]) -> None:
         """A call of a function whose text is part of the module."""
-        for line in code.text.splitlines():
-            if line.startswith("declare"):
-                self.writer.module.declarations[line] = None
-        self.writer.module.routines[
-            "\n".join(line for line in code.text.splitlines() if not line.startswith("declare"))
-        ] = None
+        self.writer.module.imports[code.text] = f"intrinsic {s.instruction.name!r}"
         given = []
         for operand, region in zip(s.instruction.operands, s.regions, strict=True):
             if self.registers.holds(region.buffer):
@@ -76,6 +71,8 @@ class Instructions:
             if operand not in s.instruction.in_place:
                 given.append(f"ptr {self._pointer(region)[0]}")
         given += [self.writer.resized(self.value(stride), "i64").typed for stride in strides.values()]
+        taken = ", ".join(operand.partition(" ")[0] for operand in given)
+        self.writer.module.declarations[f"declare void @{code.name}({taken})"] = None
         self.memory.forget_loads({region.buffer for region in s.outputs})
         self.writer.lines.append(f"  call void @{code.name}({', '.join(given)})")
 

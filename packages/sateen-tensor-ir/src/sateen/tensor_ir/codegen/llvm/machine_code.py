@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from types import MappingProxyType
 
 import llvmlite.binding as llvm
 
@@ -177,11 +178,11 @@ def compile_text(
     *,
     has_register_tile: bool = False,
     intrinsics: Iterable[str] = (),
-    imports: Iterable[str] = (),
+    imports: Mapping[str, str] = MappingProxyType({}),
 ) -> ParsedModule:
     """The module that the text describes. Raises CodegenError if LLVM refuses it: a fault of ours, unless a call of the
     user's is to blame, which may also be one of `intrinsics` that LLVM lacks. `imports` are texts of the user's, which
-    become part of the module."""
+    become part of the module, and where errors say that they are from."""
     try:
         module = llvm.parse_assembly(text)
         module.verify()
@@ -192,6 +193,6 @@ def compile_text(
         if name not in known:
             raise CodegenError(f"expected an intrinsic of LLVM by its full name, with its types, found {name!r}")
     module.triple = machine.triple
-    for imported in imports:
-        import_text(module, imported)
+    for imported, where in imports.items():
+        import_text(module, imported, where)
     return ParsedModule(module, machine, has_register_tile=has_register_tile)

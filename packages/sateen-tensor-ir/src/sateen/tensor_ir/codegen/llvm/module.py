@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -39,8 +39,8 @@ class ModuleText:
     has_register_tile: bool
     intrinsics: tuple[str, ...] = ()
     """Those of LLVM that users call by name."""
-    imports: tuple[str, ...] = ()
-    """LLVM texts of users', which define functions that the module calls."""
+    imports: Mapping[str, str] = field(default_factory=dict)
+    """LLVM texts of users', which define functions that the module calls, and where errors say that they are from."""
 
 
 def emit_module(
@@ -68,7 +68,7 @@ def emit_module(
     tail = [f"attributes #0 = {{ nounwind {architecture.attributes} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
     has_tile = any(_largest_tile(p.function) >= architecture.register_tile_bytes for p in programs)
     whole = "\n".join([*head, *module.functions, *text, *tail, ""])
-    return ModuleText(whole, module.report, has_tile, tuple(module.intrinsics))
+    return ModuleText(whole, module.report, has_tile, tuple(module.intrinsics), module.imports)
 
 
 def _largest_tile(function: Function) -> int:

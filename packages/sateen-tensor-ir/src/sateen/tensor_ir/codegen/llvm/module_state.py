@@ -34,6 +34,8 @@ class ModuleState:
         """Text of functions that others call, each once."""
         self.intrinsics: dict[str, None] = {}
         """Intrinsics of LLVM that users call by name."""
+        self.imports: dict[str, str] = {}
+        """LLVM texts of users', and where errors say that they are from."""
         self._texts: dict[str, str] = {}
         self.report = CodeReport()
 
