@@ -26,19 +26,21 @@ def product_of_bytes(left: str, machine: Machine) -> tuple[te.Schedule, list[te.
     def unsigned(x: te.Expr) -> te.Expr:
         return te.bitwise_xor(te.reinterpret("uint8", x), 128) if left == "int8" else x
 
-    # Padded with zeros to whole tiles; in a panel of B the four terms of a column are neighbours.
+    # Both operands are padded with zeros to whole tiles.
     padded = te.compute(
         (bands * rows, steps * 4),
         lambda i, p: te.select(te.all(i < m, p < k), unsigned(a[i, p]), te.const(0, "uint8")),
         name="padded",
     )
-    packed = te.compute(
-        (panels, steps, columns, 4),
-        lambda o, q, j, r: te.select(
+    fours = te.compute(
+        (panels, steps, 4, columns),
+        lambda o, q, r, j: te.select(
             te.all(columns * o + j < n, 4 * q + r < k), b[4 * q + r, columns * o + j], te.const(0, "int8")
         ),
-        name="packed",
+        name="fours",
     )
+    # In a panel of B the four terms of a column are neighbours.
+    packed = te.compute((panels, steps, columns, 4), lambda o, q, j, r: fours[o, q, r, j], name="packed")
     q, r, p = te.reduce_axis(steps, "q"), te.reduce_axis(4, "r"), te.reduce_axis(k, "p")
     sums = te.compute(
         (bands, panels, rows, columns),
@@ -74,6 +76,11 @@ def product_of_bytes(left: str, machine: Machine) -> tuple[te.Schedule, list[te.
     s[sums].unroll(block)
     s[sums].tensorize(lane, dot)
     s[padded].vectorize(s[padded].split(padded.op.axis[1], machine.lanes("int8"))[1])
+    *_, j, r = packed.op.axis
+    block, lane = s[packed].split(j, lanes)
+    s[packed].vectorize(s[packed].fuse(lane, r))
+    s[fours].compute_at(s[packed], packed.op.axis[1])
+    s[fours].vectorize(fours.op.axis[3])
     if left == "int8":
         s[excess].reorder(p, excess.op.axis[0])
     return s, [a, b, c]

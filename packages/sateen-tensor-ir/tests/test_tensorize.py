@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,16 @@ def test_a_repeated_operand_is_broadcast_from_memory(target: str, lanes: int, br
     assembly = build(s, arguments, target, name="f").assembly()
     assert broadcast in assembly
     assert not any(word in assembly for word in ("vpshufb", "ushll", "uzp1", "tbl"))
+
+
+def test_the_inner_loop_of_a_product_of_any_size_is_loads_and_dot_products() -> None:
+    assembly = build(*product_of_any_size(16, 64), SERVER, name="f").assembly()
+    loops = re.findall(r"^(\.LBB\w+):\n((?:\t.*\n)*?)\tj\w+\t\1$", assembly, re.MULTILINE)
+    words = next(re.findall(r"^\t([a-z]\w*)", body, re.MULTILINE) for _, body in loops if "vpdpbusd" in body)
+    counts = Counter(words)
+    assert counts["vpdpbusd"] == 8
+    assert counts["vpbroadcastd"] == 2
+    assert counts.total() <= 8 + 2 + 4 + 4  # four vectors of B, and what counts the iterations
 
 
 def product_of_any_size(lanes: int, columns: int) -> tuple[te.Schedule, list[te.Tensor]]:
