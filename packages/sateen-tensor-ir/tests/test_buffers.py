@@ -192,3 +192,30 @@ def test_wrong_buffers_and_vectors_are_refused() -> None:
     packed = te.extern((2, 3), [fixed], first, name="packed", out_buffers=spaced)
     refused("buffer 'buffer' of 'packed' expects strides [4, 1], found storage with [3, 1]",
             lambda: lower(te.create_schedule(packed), [fixed, packed]), ScheduleError)  # fmt: skip
+
+
+def test_arguments_that_broadcast_where_a_call_has_one_element() -> None:
+    n, m, p, q = map(te.var, "nmpq")
+    a, b = te.placeholder((n, m), name="a"), te.placeholder((p, q), name="b")
+    c = te.compute((n, m), lambda i, j: a[i, j] + b[i, j], name="c")
+    view = te.decl_buffer(
+        (p, q), name="b", strides=[te.var("s"), te.var("t")], alignment=4, buffer_type="auto_broadcast"
+    )
+    s = te.create_schedule(c)
+    s[c].vectorize(s[c].split(c.op.axis[1], factor=4)[1])
+    function, compiled = (make(s, [a, b, c], buffers={b: view}) for make in (lower, build))
+    x = np.arange(15, dtype="float32").reshape(3, 5)
+    for shape in ((3, 5), (1, 5), (3, 1), (1, 1)):
+        y = np.arange(30, dtype="float32").reshape(6, 5)[: 2 * shape[0] : 2, : shape[1]]
+        for execute in (lambda *arrays: run(function, arrays), compiled):
+            found = np.zeros((3, 5), "float32")
+            execute(x, y, found)
+            np.testing.assert_array_equal(found, x + y)
+    with pytest.raises(
+        ScheduleError, match="output 'c' expects an element for each of its own, found a broadcast buffer"
+    ):
+        lower(s, [a, b, c], buffers={c: te.decl_buffer((n, m), buffer_type="auto_broadcast")})
+    with pytest.raises(ExpressionError, match="extern 'e' expects in_buffers without broadcasting, found 'b'"):
+        te.extern((n,), [b], lambda *_: None, "e", in_buffers=view)
+    with pytest.raises(ExpressionError, match="expected a buffer_type of '' or 'auto_broadcast', found 'compact'"):
+        te.decl_buffer((n, m), buffer_type="compact")

@@ -60,7 +60,8 @@ class Buffer:
 
     `strides` are in elements (None: compact row-major). `alignment` of the first element is in bytes. A buffer with
     `data` is constant: its loads fold if their indices are constant. `device` is the device of the memory; None: that
-    of the code that uses it.
+    of the code that uses it. In the declaration of an argument `is_broadcast` says that along an extent of 1 each index
+    means the only element; lowering writes that into indices.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Buffer:
     alignment: int = 64
     data: np.ndarray[Any, Any] | None = None
     device: Device | None = None
+    is_broadcast: bool = False
 
     def __repr__(self) -> str:
         return f"Buffer({self.name}: {self.type} {self.scope.value})"
@@ -245,6 +247,9 @@ def shape_of(shape: Any) -> tuple[Expr, ...]:
     return tuple(subscript(extent) for extent in result)
 
 
+_BUFFER_TYPES = ("", "auto_broadcast")
+
+
 def decl_buffer(
     shape: Any,
     dtype: DType | str = "float32",
@@ -256,6 +261,7 @@ def decl_buffer(
     scope: Scope | str = Scope.GLOBAL,
     alignment: int = 64,
     device: Device | str | None = None,
+    buffer_type: str = "",
 ) -> Buffer:
     """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes.
 
@@ -263,11 +269,20 @@ def decl_buffer(
     that the first element is somewhere in memory of that alignment, at a multiple of `offset_factor` elements;
     `offset_factor` alone says so, too. The address of an argument's first element always counts its byte offset.
 
+    With the `buffer_type` "auto_broadcast" an argument may have extents of 1 in a call where the computation reads more
+    elements: all of these are the only one.
+
     `device` is the device of its memory, None that of the code. An argument on "cpu()" of code for another device is
     copied there, and back if it is an output. Raises ArgumentError for an unknown device, ScheduleError for an unknown
     scope, and ExpressionError for a shape or strides that are not integers, for another number of strides than of
-    extents, for an offset that is no integer, and for an alignment or a factor that is no power of two.
+    extents, for an offset that is no integer, for an alignment or a factor that is no power of two, and for another
+    `buffer_type`.
     """
+    if buffer_type not in _BUFFER_TYPES:
+        raise ExpressionError(
+            f"decl_buffer of {name!r}: expected a buffer_type of {' or '.join(map(repr, _BUFFER_TYPES))}, found "
+            f"{buffer_type!r:.80}"
+        )
     extents = shape_of(shape)
     steps = None if strides is None else shape_of(tuple(strides))
     if steps is not None and len(steps) != len(extents):
@@ -279,7 +294,8 @@ def decl_buffer(
         alignment = _offset_alignment(name, elem_offset, offset_factor, alignment, element_type(dtype).bytes)
     place = None if device is None else Device.of(device)
     kind = Scope.of(scope, f"decl_buffer of {name!r}")
-    return Buffer(name, extents, element_type(dtype), kind, steps, alignment, device=place)
+    is_broadcast = buffer_type == "auto_broadcast"
+    return Buffer(name, extents, element_type(dtype), kind, steps, alignment, device=place, is_broadcast=is_broadcast)
 
 
 def _offset_alignment(name: str, offset: Any, factor: int, alignment: int, size: int) -> int:

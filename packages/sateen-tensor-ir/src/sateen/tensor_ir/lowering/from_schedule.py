@@ -226,6 +226,10 @@ def _check_buffer(tensor: Tensor, buffer: Buffer) -> None:
     if not same_shape or buffer.dtype != tensor.dtype or buffer.scope is not Scope.GLOBAL:
         place = f" in {buffer.scope.value} memory" if buffer.scope is not Scope.GLOBAL else ""
         raise ScheduleError(f"lower: the buffer of {tensor.name!r} expects {tensor.type}, found {buffer.type}{place}")
+    if not tensor.op.is_given and buffer.is_broadcast:
+        raise ScheduleError(
+            f"lower: output {tensor.name!r} expects an element for each of its own, found a broadcast buffer"
+        )
     if not tensor.op.is_given and not buffer.has_places():
         found = ", ".join(map(str, buffer.stride_exprs()))
         raise ScheduleError(f"lower: the buffer of output {tensor.name!r} has elements in one place, strides [{found}]")

@@ -10,7 +10,7 @@ from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
-from sateen.tensor_ir.ir.choices import all_of, conjuncts
+from sateen.tensor_ir.ir.choices import all_of, conjuncts, select
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.instruction import Instruction
@@ -146,7 +146,10 @@ class _ReadsToLoads(SharingRewriter):
 
     def rewrite_Read(self, e: Read[Tensor]) -> Expr:
         indices = self.builder.index(e.tensor, [self.rewrite(i) for i in e.indices])
-        return Load(self.builder.buffers[e.tensor], indices, e.dtype)
+        buffer = self.builder.buffers[e.tensor]
+        if buffer.is_broadcast:
+            indices = tuple(select(extent.equal(1), 0, i) for extent, i in zip(buffer.shape, indices, strict=True))
+        return Load(buffer, indices, e.dtype)
 
 
 class _Rebind(SharingRewriter):

@@ -74,6 +74,10 @@ def _declared(name: str, what: str, given: Buffer | Sequence[Buffer] | None, exp
     analyzer = Analyzer()
     for found, plain in zip_longest(buffers, expected):
         fits = isinstance(found, Buffer) and isinstance(plain, Buffer) and found.dtype == plain.dtype
+        if fits and found.is_broadcast:
+            raise ExpressionError(
+                f"extern {name!r} expects {what} without broadcasting, found {found.name!r}; index them so"
+            )
         same = fits and len(found.shape) == len(plain.shape)
         if not same or not all(analyzer.prove(a.equal(b)) for a, b in zip(found.shape, plain.shape, strict=True)):
             kinds = [b.type if isinstance(b, Buffer) else type(b).__name__ for b in (plain, found)]
