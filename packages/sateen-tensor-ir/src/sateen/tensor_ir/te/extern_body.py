@@ -11,7 +11,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.access import read_by, written_by
-from sateen.tensor_ir.ir.buffer import Address, Buffer, shape_of
+from sateen.tensor_ir.ir.buffer import LANES, Address, Buffer, shape_of
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.external import PACKED
 from sateen.tensor_ir.ir.stmt import Allocate, Evaluate, Prefetch, Stmt
@@ -148,6 +148,9 @@ def _statement(where: str, body: Any, ins: Sequence[Buffer], outs: Sequence[Buff
         raise ExpressionError(f"{where} expects a statement from its function (ib.get()), found {found}")
     statement: Stmt = _PackedInputs(ins).rewrite(body)
     _check_body(where, statement, ins, outs)
+    if lanes := free_vars(statement).intersection(LANES.values()):
+        names = ", ".join(sorted(repr(v.name) for v in lanes))
+        raise ExpressionError(f"{where}: the body uses {names}, the lanes of a vector, outside of vstore")
     return statement
 
 
