@@ -6,7 +6,7 @@ Blocks that instructions take whole are joined before a loop that changes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -130,10 +130,12 @@ class Registers:
         rows = [self.held(buffer, slots, (row, lanes)) for row in range(first, first + slot[1], lanes)]
         return self.tiles.joined(rows)
 
-    def join_blocks(self, buffers: Iterable[Buffer]) -> None:
+    def join_blocks(self, buffers: Collection[Buffer]) -> None:
         """Join the elements of each block of these buffers, as loops carry them."""
-        for buffer in self.blocks.keys() & self.slots & set(buffers):
-            slots, (lanes, is_in_tile) = self.slots[buffer], self.blocks[buffer]
+        for buffer, slots in self.slots.items():
+            if buffer not in buffers or buffer not in self.blocks:
+                continue
+            lanes, is_in_tile = self.blocks[buffer]
             known = {first + i for first, count in slots for i in range(count or 1)}
             for first in range(0, (buffer.size() or 0) - lanes + 1, lanes):
                 if known.issuperset(range(first, first + lanes)):
