@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir import build, te
+from sateen.tensor_ir import build, explain, te
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.interpret.symbols import evaluate_shape
 from sateen.tensor_ir.intrinsics import TensorIntrinsic
@@ -70,6 +70,7 @@ def test_the_parts_of_a_reduction_stand_for_its_axis() -> None:
     s[c].tensorize(km, dot(8))
     text = check(s, [a, b, c], uses=2)
     assert "intrinsic dot.update C[i] = C[i], A[i, ko * 8:8], B[ko * 8:8]" in text
+    assert explain(s, [a, b, c]).stages[0].loops == "i:3 ko:2 dot for kio:4 kii:2"
 
 
 def test_a_shifted_tail_makes_tiles_whole() -> None:

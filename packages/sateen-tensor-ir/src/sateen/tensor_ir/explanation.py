@@ -98,6 +98,8 @@ def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
     size = sum(known) if len(known) == len(sizes) else None
     shapes = dict.fromkeys(_region(region, names) for region in regions)
     kinds = {leaf: f"{kind.value} " for leaf, kind in stage.kinds.items()}
+    if stage.tensorized is not None:
+        kinds[stage.tensorized[0]] = f"{stage.tensorized[1].name} for "
     loops = (
         "extern"
         if not stage.leaves and not stage.op.body
