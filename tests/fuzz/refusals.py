@@ -495,9 +495,9 @@ REFUSALS = (
         "no loop of the stage any more; call prefetch after",
     ),
     Refusal(
-        "unknown pragma",
-        _on(lambda p: p.d.pragma(p.x, "fast")),
-        "expects one of auto_unroll_max_step, keep, partition, .*found 'fast'",
+        "value of a pragma",
+        _on(lambda p: p.d.pragma(p.x, "keep", 2)),
+        "keep expects True or False, found 2",
     ),
     Refusal("instruction of tiles", _then_lower(_in_tiles), "expects whole tiles, found iterations only where .* < "),
     Refusal(
