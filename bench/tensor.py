@@ -136,7 +136,7 @@ def instruction_figures() -> list[Figure]:
         )
         for way, instruction, width, least in cases:
             label = f"product {size}^3 of {name} by {way}"
-            if instruction is None or instruction.vector_call(host.enabled_features) is None:
+            if instruction is None or instruction.code_for(host.enabled_features) is None:
                 print(f"{label}: not measured, since this processor has no instruction for it")
                 continue
             if way == "tiles":

@@ -100,7 +100,7 @@ def main() -> None:
         if name not in INTRINSICS:
             print(f"no dot product of bytes has {lanes} lanes, as vectors of this processor have")
             return
-        if INTRINSICS[name].vector_call(host.enabled_features) is None:
+        if INTRINSICS[name].code_for(host.enabled_features) is None:
             run(lower(s, arguments), [a, b, c])
             print(f"{left}: this processor has no such instruction; the interpreter has followed its definition")
         else:

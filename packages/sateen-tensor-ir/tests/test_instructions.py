@@ -163,7 +163,7 @@ def test_the_interpreter_follows_its_definition(name: str) -> None:
 
 @every
 def test_its_machine_code_does_what_the_definition_says(name: str) -> None:
-    if INTRINSICS[name].vector_call(Target.host().enabled_features) is None:
+    if INTRINSICS[name].code_for(Target.host().enabled_features) is None:
         pytest.skip(f"this processor has no code for {name}")
     arrays = arguments_of(INTRINSICS[name])
     build(*alone(INTRINSICS[name]))(*arrays)
@@ -175,7 +175,7 @@ def test_its_code_for_aarch64_does_what_the_definition_says(
 ) -> None:
     pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
     target = Target.parse(ARM)
-    found = [i for i in INTRINSICS.values() if i.vector_call(features_of(target))]
+    found = [i for i in INTRINSICS.values() if i.code_for(features_of(target))]
     assert {"smmla", "bfmmla", "bfdot"} <= {
         call.name.split(".")[2] for i in found for call in i.llvm if "64" in call.name
     }
@@ -235,7 +235,7 @@ def test_interpreter_and_oracle_follow_the_definition(lanes: int, scope: str) ->
 def test_machine_code_does_what_the_interpreter_does(lanes: int, scope: str, kind: str) -> None:
     host = Target.host()
     dot = INTRINSICS[f"dot4_u8s8_x{lanes}"]
-    if dot.vector_call(host.enabled_features) is None:
+    if dot.code_for(host.enabled_features) is None:
         pytest.skip(f"this processor has none of {', '.join('+'.join(code.features) for code in dot.llvm)}")
     s, arguments = product(lanes, scope, kind)
     x, y, expected = operands(lanes)
@@ -252,7 +252,7 @@ def test_inputs_are_read_before_the_output_that_overlaps_them_is_written() -> No
     arrays = [np.zeros(16, np.int32), a, b, out]
     expected = np.concatenate([[0], np.arange(16), np.arange(17, 64)])
     np.testing.assert_array_equal(interpreted(f, *arrays), expected)
-    if DOT.vector_call(Target.host().enabled_features) is not None:
+    if DOT.code_for(Target.host().enabled_features) is not None:
         build_functions([f])(*arrays)
         np.testing.assert_array_equal(out, expected)
 

@@ -168,7 +168,7 @@ def test_padding_makes_whole_tiles_of_any_sizes(m: int, n: int, k: int) -> None:
 
 
 @pytest.mark.skipif(
-    BROADCAST.vector_call(Target.host().enabled_features) is None, reason="this processor has no avx512vnni"
+    BROADCAST.code_for(Target.host().enabled_features) is None, reason="this processor has no avx512vnni"
 )
 def test_machine_code_does_what_the_definition_says() -> None:
     a, b, c = product()

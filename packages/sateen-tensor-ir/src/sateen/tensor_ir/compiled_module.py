@@ -60,7 +60,7 @@ class CompiledModule:
     def _with_bodies(self, function: Function) -> Function:
         """The function with the statements of the instructions that the target does not spell."""
         features = features_of(self.target) if kind_of(self.target).has_libraries else frozenset()
-        return expand_instructions(function, lambda instruction: instruction.vector_call(features) is not None)
+        return expand_instructions(function, lambda instruction: instruction.code_for(features) is not None)
 
     @property
     def _code(self) -> ObjectCode:

@@ -61,7 +61,7 @@ def generate(
     calls = Calls(rules.without(lacks(*_machine(target))), kept)
     bits = 8 * architecture_of(target).abi.pointer_bytes
     features = features_of(target)
-    setting = Setting(calls, Machine.of(target), listener, lambda i: i.vector_call(features) is not None)
+    setting = Setting(calls, Machine.of(target), listener, lambda i: i.code_for(features) is not None)
     imported = {text: IMPORT for function in functions for text in imported_texts(function)}
     programs = [shorten_host_indices(LLVM.run(function, setting, observe), bits) for function in functions]
     module = emit_module(programs, target.triple, internal=internal, features=features)

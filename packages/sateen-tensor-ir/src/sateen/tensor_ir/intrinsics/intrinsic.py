@@ -95,7 +95,7 @@ class TensorIntrinsic:
         """Whether any target has code for it."""
         return bool(self.llvm) or not (self.c99 is None and self.opencl is None and self.body is None)
 
-    def vector_call(self, features: frozenset[str]) -> VectorCall | TileCall | FunctionText | None:
+    def code_for(self, features: frozenset[str]) -> VectorCall | TileCall | FunctionText | None:
         """The code for a processor with these features, by LLVM's names; None if it has too few for any."""
         return next((code for code in self.llvm if features.issuperset(code.features)), None)
 

@@ -22,7 +22,7 @@ from sateen.tensor_ir.ir.visit import substitute
 def block_of(buffer: Buffer, s: Intrinsic[TensorIntrinsic], features: frozenset[str]) -> Block | None:
     """The elements of a buffer that an instruction takes as one operand on a processor with these features; None if it
     takes none."""
-    code = s.instruction.vector_call(features)
+    code = s.instruction.code_for(features)
     sizes = [prod(region.extents) for region in s.regions if region.buffer is buffer]
     return Block(max(sizes), isinstance(code, TileCall)) if sizes and isinstance(code, TileCall | VectorCall) else None
 
@@ -41,7 +41,7 @@ class Instructions:
 
     def call(self, s: Intrinsic[TensorIntrinsic]) -> None:
         """The instruction by its code for the processor."""
-        code = s.instruction.vector_call(self.writer.module.features)
+        code = s.instruction.code_for(self.writer.module.features)
         if code is None:
             needed = " or ".join(" and ".join(alternative.features) for alternative in s.instruction.llvm)
             raise no_code(s, self.writer.name, self.writer.module.triple, needed)
