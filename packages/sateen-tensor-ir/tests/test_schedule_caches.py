@@ -63,7 +63,7 @@ def test_cache_read_leaves_other_readers_alone():
     B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
     C = te.compute((8,), lambda i: A[i] + B[i], name="C")
     s = te.create_schedule(C)
-    s.cache_read(A, "local", [C])
+    s.cache_read(A, "local", C)
     loops = str(lower(s, [A, C]).body)
     assert "B[i] = A[i] * 2.0f" in loops
     assert "C[i_1] = A.local[i_1] + B[i_1]" in loops
@@ -210,6 +210,7 @@ def test_cache_refusals():
     product = Product()
     A, C, s = product.A, product.C, product.s
     refuses("cache_read of 'A': expects at least one reader, found none", lambda: s.cache_read(A, "local", []))
+    refuses("cache_read of 'A': expects a reader or a list of them, found int", lambda: s.cache_read(A, "local", 3))
     refuses("cache_read of 'A': 'D' does not read it as a compute", lambda: s.cache_read(A, "local", [product.D]))
     refuses("cache_write of 'A': it is not computed by te.compute", lambda: s.cache_write(A, "local"))
     product.c.split(product.k, 2)

@@ -98,16 +98,20 @@ class Schedule:
         """Inline every stage, outputs aside, that is no reduction."""
         inline_all(self.stages, is_injective)
 
-    def cache_read(self, tensor: Tensor, scope: Scope | str, readers: Sequence[Tensor | Operation]) -> Tensor:
-        """A copy of `tensor` in `scope` for `readers` to read instead; schedule it like any stage.
+    def cache_read(
+        self, tensor: Tensor, scope: Scope | str, readers: Tensor | Operation | Sequence[Tensor | Operation]
+    ) -> Tensor:
+        """A copy of `tensor` in `scope` for `readers`, one or a list, to read instead; schedule it like any stage.
 
         C[i] = f(A[i])       AA = cache_read(A, "local", [C])
         =>  AA[i] = A[i];  C[i] = f(AA[i])
         """
         source = self[tensor]
+        if isinstance(readers, (Tensor, Operation)):
+            readers = [readers]
         if not isinstance(readers, (list, tuple)):
             found = type(readers).__name__
-            raise ScheduleError(f"cache_read of {tensor.name!r}: expects a list of readers, found {found}")
+            raise ScheduleError(f"cache_read of {tensor.name!r}: expects a reader or a list of them, found {found}")
         stages = [self[r] for r in readers]
         if not stages:
             raise ScheduleError(f"cache_read of {tensor.name!r}: expects at least one reader, found none")

@@ -68,7 +68,7 @@ def scan(
     init: Tensor | Sequence[Tensor],
     update: Tensor | Sequence[Tensor],
     state_placeholder: Tensor | Sequence[Tensor],
-    inputs: Sequence[Tensor] | None = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
     name: str = "scan",
     tag: str = "",
     attrs: Mapping[str, str | int | float] | None = None,
