@@ -104,6 +104,14 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
             return f"expected {dimensions}, shape {shape}, found shape {_shape(found.shape)}"
         case Status.SHAPE if not parameter.shape:
             return f"expected a number in [0, 2^31), found {found.numpy()[()]}"
+        case Status.SHAPE if _is_as_expected(signature, arguments, failure):
+            others = ", ".join(
+                f"{p.name} {_shape(a.shape)}"
+                for p, a in zip(signature.parameters, arguments, strict=False)
+                if a is not found and a.shape
+            )
+            reads = f"expected a dimension {failure.dimension} that holds all elements that are read"
+            return f"{reads}, found shape {_shape(found.shape)}{f' beside {others}' if others else ''}"
         case Status.SHAPE:
             extent = _extent(signature, arguments, failure)
             place = f"dimension {failure.dimension} of shape {shape}"
@@ -125,6 +133,24 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
 def _remedy(parameter: Parameter, kind: str) -> str:
     """How to make an array that fits: a copy of an input, new memory for an output."""
     return f"runtime.empty makes {kind} array" if parameter.is_output else f"runtime.array makes {kind} copy"
+
+
+def _is_as_expected(signature: Signature, arguments: Sequence[NDArray], failure: Failure) -> bool:
+    """Whether the failing dimension has the extent that the signature asks for, so that it does not fit others."""
+    place = failure.argument, failure.dimension
+    parameter, found = signature.parameters[failure.argument], arguments[failure.argument].shape
+    if failure.dimension >= min(len(parameter.shape), len(found)):
+        return False
+    extent = parameter.shape[failure.dimension]
+    if isinstance(extent, int):
+        return extent == found[failure.dimension]
+    given = (
+        (i, d)
+        for i, p in enumerate(signature.parameters[: len(arguments)])
+        for d, e in enumerate(p.shape[: len(arguments[i].shape)])
+        if e == extent
+    )
+    return extent.isidentifier() and next(given, None) == place
 
 
 def _extent(signature: Signature, arguments: Sequence[NDArray], failure: Failure) -> str:

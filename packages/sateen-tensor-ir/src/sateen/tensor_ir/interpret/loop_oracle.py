@@ -19,7 +19,7 @@ from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemor
 from sateen.tensor_ir.interpret.python_text import Program
 from sateen.tensor_ir.interpret.python_writer import passed_on, write_program
 from sateen.tensor_ir.interpret.scalars import Trap
-from sateen.tensor_ir.interpret.symbols import bind_symbols, evaluate_shape, numbers_of
+from sateen.tensor_ir.interpret.symbols import bind_symbols, check_requirements, evaluate_shape, numbers_of
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var, const
 from sateen.tensor_ir.ir.kernel import Kernel
@@ -65,6 +65,7 @@ def run(
     }
     given = {**strides, **numbers_of(function, arrays), **(symbols or {})}
     values = bind_symbols([(b.name, b.shape, b.dtype, a) for b, a in named], given)
+    check_requirements(function, values)
     memories = _memories(function, arrays, values)
     _Run(called, functions or {}, simt, Clock()).execute(function, memories, values)
     for buffer, array in zip(function.parameters, arrays, strict=True):

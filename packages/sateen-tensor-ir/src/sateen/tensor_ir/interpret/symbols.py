@@ -51,6 +51,17 @@ def numbers_of(function: Function, arrays: Sequence[np.ndarray[Any, Any]]) -> di
     return found
 
 
+def check_requirements(function: Function, symbols: Mapping[Var, float]) -> None:
+    """Raise ArgumentError for extents with which the function would leave an argument."""
+    for r in function.requirements:
+        (slack,) = evaluate_shape([r.slack], symbols)
+        if slack < 0:
+            raise ArgumentError(
+                f"argument {r.parameter.name!r} expects an extent with which all reads are within their tensors in "
+                f"dimension {r.dimension}, found one that is {-slack} too small"
+            )
+
+
 def evaluate_shape(shape: Iterable[Expr], symbols: Mapping[Var, float]) -> tuple[int, ...]:
     """The extents for the values of their symbols. Raises ArgumentError for a symbol without a value."""
     values = {var: const(value) for var, value in symbols.items()}

@@ -37,6 +37,7 @@ def digest(function: Function) -> str:
     writer = _Writer()
     head = [writer.buffer(b) + str(b in function.outputs) + str(b in function.aliased) for b in function.parameters]
     head += [writer.node(symbol) + writer.buffer(number) for symbol, number in function.numbers]
+    head += [writer.buffer(r.parameter) + f"[{r.dimension}]" + writer.node(r.slack) for r in function.requirements]
     parts = (head, function.denormals, writer.node(function.body))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 

@@ -124,6 +124,8 @@ class _Comparison:
             self.bind_buffers(x, y, at)
             self.compare((x in a.outputs, x in a.aliased), (y in b.outputs, y in b.aliased), f"{at} (output, aliased)")
         self.compare_many(a.numbers, b.numbers, f"{place}.numbers")
+        needs, other = (tuple((r.parameter, r.dimension, r.slack) for r in f.requirements) for f in (a, b))
+        self.compare_many(needs, other, f"{place}.requirements")
         self.compare(a.denormals, b.denormals, f"{place}.denormals")
         self.compare(a.body, b.body, f"{place}.body")
 

@@ -28,6 +28,7 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Prefetch,
     Region,
+    Requirement,
     Stmt,
     Store,
     Timestamp,
@@ -126,12 +127,26 @@ class _Parser:
         if self.cursor.accept("denormals"):
             self.cursor.expect("flush")
             denormals = "flush"
+        requirements = list[Requirement]()
+        while self.cursor.accept("," if requirements else "requires"):
+            requirements.append(self.requirement(parameters))
         self.cursor.end_of_line()
         while not self.cursor.is_at_end and self.cursor.accept("constant"):
             self.constant()
         body = self.block(2)
         self.cursor.end_of_text()
-        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), denormals, numbers)
+        return Function(
+            token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), denormals, numbers,
+            tuple(requirements),
+        )  # fmt: skip
+
+    def requirement(self, parameters: Sequence[Buffer]) -> Requirement:
+        parameter = self.parameter(self.cursor.next(), parameters)
+        self.cursor.expect("[")
+        dimension = self.cursor.integer()
+        self.cursor.expect("]")
+        self.cursor.expect(":")
+        return Requirement(parameter, dimension, self.expressions.expr())
 
     def whole_block(self) -> Stmt:
         """A statement, and nothing after it."""

@@ -127,7 +127,10 @@ def format_function(f: Function) -> str:
     used = (b for n in walk(f.body) for b in ((n.buffer,) if isinstance(n, Prefetch) else read_by(n)))
     constants = [printer.constant(b) for b in dict.fromkeys(used) if b.data is not None]
     mode = "" if f.denormals == "keep" else f" denormals {f.denormals}"
-    return "\n".join([f"function {f.name}{symbols}({parameters}){mode}", *constants, *printer.lines(f.body, 1)])
+    needs = (f"{printer.names.of(r.parameter)}[{r.dimension}]: {printer.expr(r.slack)}" for r in f.requirements)
+    required = f" requires {', '.join(needs)}" if f.requirements else ""
+    head = f"function {f.name}{symbols}({parameters}){mode}{required}"
+    return "\n".join([head, *constants, *printer.lines(f.body, 1)])
 
 
 def _role(is_output: bool, is_aliased: bool) -> str:

@@ -291,6 +291,16 @@ DENORMALS = ("keep", "flush")
 """The choices for subnormal numbers."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirement:
+    """What a call must give at least 0: the elements that accesses leave before the first or beyond the last one that
+    they reach along a dimension of a parameter."""
+
+    parameter: Buffer
+    dimension: int
+    slack: Expr
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function:
     """A kernel: a body over parameters.
@@ -299,7 +309,8 @@ class Function:
     the arguments. `numbers` are symbols that parameters without dimensions hold instead, in memory of the host: int64
     in [0, MOST_NUMBER]. `outputs` are the parameters that the body writes. `aliased` ones may overlap each other, so
     they are emitted without `noalias`. `denormals`, one of DENORMALS, says how everything that the public function runs
-    treats subnormal numbers: with flush they may count as zeros (docs/semantics.md, 4.10).
+    treats subnormal numbers: with flush they may count as zeros (docs/semantics.md, 4.10). The public function refuses
+    a call that does not meet its `requirements`, expressions of its symbols.
     """
 
     name: str
@@ -309,6 +320,7 @@ class Function:
     aliased: frozenset[Buffer] = frozenset()
     denormals: str = "keep"
     numbers: tuple[tuple[Var, Buffer], ...] = ()
+    requirements: tuple[Requirement, ...] = ()
 
     def __str__(self) -> str:
         from sateen.tensor_ir.ir.printer import format_function

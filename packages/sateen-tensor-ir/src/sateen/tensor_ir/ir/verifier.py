@@ -98,6 +98,15 @@ class _Verifier:
             for e in (*parameter.shape, *(parameter.strides or ())):
                 self.variables |= free_vars(e)
                 self.expect_index(e, f"an extent of parameter {parameter.name!r}")
+        for r in f.requirements:
+            self.expect(r.parameter in self.buffers, f"requirement of {r.parameter.name!r}, which is no parameter")
+            self.expect(
+                r.dimension in range(len(r.parameter.shape)),
+                f"requirement of dimension {r.dimension} of {r.parameter!r}",
+            )
+            for v in free_vars(r.slack) - self.variables:
+                self.fail(f"requirement of {r.parameter.name!r} by {v.name!r}, which no parameter gives")
+            self.expect_index(r.slack, f"requirement of parameter {r.parameter.name!r}")
         self.once_bound |= self.variables
         self.statement(f.body)
 

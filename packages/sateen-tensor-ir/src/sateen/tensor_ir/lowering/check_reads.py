@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.choices import conjuncts
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.stmt import Requirement
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX
-from sateen.tensor_ir.ir.visit import children, substitute
+from sateen.tensor_ir.ir.visit import children, substitute, walk
 from sateen.tensor_ir.lowering.regions import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.te.recurrence import ScanOp
@@ -28,37 +31,114 @@ def check_definitions(schedule: Schedule) -> None:
     It checks unguarded reads at indices linear in the axes, along dimensions in which the distance between the last
     index and the end of the tensor is known. So every refusal is right, but not every fault is found.
     """
+    for span in _spans(schedule, Analyzer()):
+        below = span.before.is_constant and span.before.constant < 0
+        if below or (span.beyond.is_constant and span.beyond.constant < 0):
+            extent, index = span.read.tensor.shape[span.dimension], span.read.indices[span.dimension]
+            raise ScheduleError(
+                f"{span.op.name!r} reads {span.read.tensor.name!r} out of its bounds: dimension {span.dimension} has "
+                f"extent {extent}, index {index} reaches {span.first if below else span.last}"
+            )
+
+
+def find_requirements(schedule: Schedule, parameters: Mapping[Tensor, Buffer]) -> tuple[Requirement, ...]:
+    """What `check_definitions` checks and only a call can tell, since the extents are symbols of different arguments.
+
+    A read of a tensor that is no argument is a requirement of the first output. A symbol that no extent gives is not
+    known at a call. The initial rows of a scan are computed as far as it has rows.
+    """
+    scans = [stage.op for stage in schedule.stages if isinstance(stage.op, ScanOp)]
+    initial = {schedule[r.initial].op for scan in scans for r in scan.recurrences}
+    analyzer = Analyzer()
+    known = {v for b in parameters.values() for e in b.shape for v in walk(e) if isinstance(v, Var)}
+    for symbol in known:
+        analyzer.bind_form(symbol, constant(0), None)
+    found: dict[tuple[Buffer, int, object], Requirement] = {}
+    output = next(parameters[t] for t in schedule.outputs)
+    for span in _spans(schedule, analyzer):
+        if span.op in initial:
+            continue
+        of_read = parameters.get(span.read.tensor)
+        place = (of_read, span.dimension) if of_read is not None else (output, 0)
+        for slack in (span.before, span.beyond):
+            least = analyzer.lower(slack)
+            if slack.is_constant or (least is not None and least >= 0) or not place[0].shape:
+                continue
+            needed = _unless_empty(analyzer.expr(slack), span.axes, analyzer)
+            if of_read is not None and of_read.is_broadcast:
+                single = of_read.shape[span.dimension] - 1
+                needed = ex.minimum(single * single, 1) * needed
+            if known.issuperset(n for n in walk(needed) if isinstance(n, Var)) and _is_simple(needed):
+                found.setdefault((*place, analyzer.keys.of(needed)), Requirement(*place, needed))
+    return tuple(found.values())
+
+
+def _unless_empty(slack: Expr, axes: Sequence[IterVar], analyzer: Analyzer) -> Expr:
+    """A slack that is at least 0, too, where an axis has no iterations."""
+    for extent in (axis.extent for axis in axes if not isinstance(axis.extent, ex.Const)):
+        if isinstance(extent, Var):
+            least = analyzer.lower(analyzer.form(substitute(slack, {extent: ex.const(0)})))
+            if least is not None and least >= 0:
+                continue
+        slack = ex.minimum(ex.maximum(extent, 0), 1) * slack
+    return slack
+
+
+def _is_simple(e: Expr) -> bool:
+    """Whether a public function can compute an index."""
+    return all(
+        isinstance(n, (ex.Const, Var, ex.Add, ex.Sub, ex.Mul, ex.Min, ex.Max))
+        or (isinstance(n, (ex.FloorDiv, ex.FloorMod)) and isinstance(n.b, ex.Const) and n.b.value > 0)
+        for n in walk(e)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Span:
+    """What a read reaches along a dimension over the domain of its operation: `first` to `last`, with so many elements
+    `before` and `beyond` them."""
+
+    op: Operation
+    read: Read[Tensor]
+    dimension: int
+    first: Expr
+    last: Expr
+    before: Linear
+    beyond: Linear
+    axes: Sequence[IterVar]
+
+
+def _spans(schedule: Schedule, analyzer: Analyzer) -> Iterator[_Span]:
+    """Those of unguarded reads at indices that are linear in the axes."""
     for stage in schedule.stages:
         scan = None if stage.keeper is None else stage.keeper.op
         if isinstance(scan, ScanOp):
             row: dict[Var, Expr] = {stage.axes[0]: scan.start + scan.scan_axis}
-            _check_definition(stage.op, (scan.scan_axis, *stage.axes[1:], *stage.op.reduce_axis), schedule, row)
+            axes = (scan.scan_axis, *stage.axes[1:], *stage.op.reduce_axis)
+            yield from _spans_of(stage.op, axes, schedule, analyzer, row)
         elif stage.home is None:
-            _check_definition(stage.op, (*stage.op.axis, *stage.op.reduce_axis), schedule)
+            yield from _spans_of(stage.op, (*stage.op.axis, *stage.op.reduce_axis), schedule, analyzer)
 
 
-def _check_definition(
-    op: Operation, axes: Sequence[IterVar], schedule: Schedule, values: Mapping[Var, Expr] = NO_VALUES
-) -> None:
-    """Check the reads of an operation over the domain of `axes`; `values` writes others over these."""
+def _spans_of(
+    op: Operation,
+    axes: Sequence[IterVar],
+    schedule: Schedule,
+    analyzer: Analyzer,
+    values: Mapping[Var, Expr] = NO_VALUES,
+) -> Iterator[_Span]:
+    """Those of an operation over the domain of `axes`; `values` writes others over these."""
     if any(ex.is_const(a.extent, 0) for a in axes):
         return
-    analyzer = Analyzer()
     for read in (r for body in op.body for r, conditions in guarded_reads(body) if not conditions):
         if schedule[read.tensor].home is not None:  # what a step computes has rows of that step only
             continue
         for d, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
             over = substitute(index, values)
             first, last = (_reached(analyzer, over, highest=highest) for highest in (False, True))
-            if first is None or last is None:
-                continue
-            beyond = last - analyzer.form(extent)
-            below = first.is_constant and first.constant < 0
-            if below or (beyond.is_constant and beyond.constant >= 0):
-                raise ScheduleError(
-                    f"{op.name!r} reads {read.tensor.name!r} out of its bounds: dimension {d} has extent {extent}, "
-                    f"index {index} reaches {analyzer.expr(first if below else last)}"
-                )
+            if first is not None and last is not None:
+                ends = analyzer.expr(first), analyzer.expr(last)
+                yield _Span(op, read, d, *ends, first, analyzer.form(extent) - 1 - last, axes)
 
 
 def _reached(analyzer: Analyzer, index: Expr, *, highest: bool) -> Linear | None:

@@ -16,7 +16,7 @@ from sateen.tensor_ir.ir.types import INDEX, INT64
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import free_vars, walk
 from sateen.tensor_ir.lowering.check_legality import check_legality
-from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs, check_steps
+from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs, check_steps, find_requirements
 from sateen.tensor_ir.lowering.nests import build_nests
 from sateen.tensor_ir.lowering.pipelines import PASSES, Observer, Pass, pass_name
 from sateen.tensor_ir.lowering.regions import infer_regions
@@ -72,7 +72,10 @@ def lower(
             body = Let(variable, number.astype(INDEX) if variable.dtype == INDEX else number, body)
     outputs = frozenset(buffer for t, buffer in storage.items() if not t.op.is_given)
     overlapping = frozenset(parameters[t] for t in aliased)
-    function = Function(name, tuple(parameters.values()), outputs, body, overlapping, numbers=numbers)
+    needs = find_requirements(schedule, storage)
+    function = Function(
+        name, tuple(parameters.values()), outputs, body, overlapping, numbers=numbers, requirements=needs
+    )
     for b in parameters.values():
         if b.on_device is not None:
             raise LoweringError(

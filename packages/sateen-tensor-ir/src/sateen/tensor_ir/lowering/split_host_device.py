@@ -69,7 +69,8 @@ def split_host_device(function: Function, device: Device) -> DeviceProgram:
     outputs, aliased = (frozenset(renamed[b] for b in named) for named in (function.outputs, function.aliased))
     body = splitter.with_copies(body)
     numbers = tuple((symbol, renamed[b]) for symbol, b in function.numbers)
-    host = Function(function.name, parameters, outputs, body, aliased, function.denormals, numbers)
+    needs = tuple(replace(r, parameter=renamed[r.parameter]) for r in function.requirements)
+    host = Function(function.name, parameters, outputs, body, aliased, function.denormals, numbers, needs)
     verify(host, after="split_host_device")
     return DeviceProgram(host, tuple(splitter.kernels))
 

@@ -264,6 +264,10 @@ class PublicFunction(Expressions):
         strides = [self._array(f"strides_{i}", b.stride_exprs()) for i, b in enumerate(parameters)]
         for i, shape in enumerate(shapes):
             self._check(f"sateen_check_shape(args[{i}], {i}, {shape})")
+        for r in self.function.requirements:
+            self.begin(r.slack)
+            place = f"{parameters.index(r.parameter)}, {r.dimension}"
+            self.line(f"if ({self.text(r.slack)} < 0) return sateen_failure(SATEEN_SHAPE, {place});")
         for i, b in enumerate(parameters):
             self._check(f"sateen_check_layout(args[{i}], {i}, {strides[i]}, {b.alignment})")
             if b in self.function.outputs and any(isinstance(s, Var) for s in b.strides or ()):

@@ -97,6 +97,9 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
         pending += _bind_symbols(w, i, b, tensors[i], symbols, program.greatest)
     for i, d, extent, found in pending:
         w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE.at(i, d))
+    for r in function.requirements:
+        fits = w.emit(f"icmp sge i64 {_integer(w, r.slack, symbols)}, 0")
+        w.require(fits, Status.SHAPE.at(function.parameters.index(r.parameter), r.dimension))
     strides = [_strides(w, b, tensor, symbols) for b, tensor in zip(function.parameters, tensors, strict=True)]
     for i, (b, given) in enumerate(zip(function.parameters, strides, strict=True)):
         _bind_strides(w, i, b, given, symbols)
