@@ -147,11 +147,12 @@ def test_a_product_keeps_its_sums_in_tiles(called: Called, rows: int, columns: i
     np.testing.assert_array_equal(result, expected)
 
 
-def test_rows_of_a_tile_may_lie_apart(called: Called) -> None:
+@pytest.mark.parametrize("unrolled", [False, True], ids=["sizes are symbols", "each block is written out"])
+def test_rows_of_a_tile_may_lie_apart(called: Called, unrolled: bool) -> None:
     """A is read as it lies, and sums are those of C in memory."""
     rng = np.random.default_rng(7)
     x, y = rng.integers(0, 256, (32, 128)).astype(np.uint8), rng.integers(-128, 128, (128, 48)).astype(np.int8)
-    m, n, k = te.var("m"), te.var("n"), te.var("k")
+    m, n, k = te.var("m"), te.var("n"), 128 if unrolled else te.var("k")
     a, b = te.placeholder((m, k), "uint8", name="A"), te.placeholder((k // 4, n, 4), "int8", name="B")
     q, r = te.reduce_axis(k // 64 * 16, "q"), te.reduce_axis(4, "r")
     c = te.compute(
@@ -164,6 +165,8 @@ def test_rows_of_a_tile_may_lie_apart(called: Called) -> None:
     io, jo, i, j = s[c].tile(i, j, 16, 16)
     qo, qi = s[c].split(q, 16)
     s[c].reorder(io, jo, qo, i, j, qi, r)
+    if unrolled:
+        s[c].unroll(qo)
     s[c].tensorize(i, INTRINSICS["tile_16x16x64_u8s8"])
     result = np.zeros((32, 48), np.int32)
     packed = np.ascontiguousarray(y.reshape(32, 4, 48).transpose(0, 2, 1))
