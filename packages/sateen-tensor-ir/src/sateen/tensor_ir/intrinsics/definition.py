@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
-from sateen.tensor_ir.ir.stmt import Allocate, For, If, Let, LoopKind, Stmt, Store, sequence
-from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
-from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
+from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt, Store, sequence
+from sateen.tensor_ir.ir.tensor_expr import Reduce
+from sateen.tensor_ir.ir.visit import substitute
+from sateen.tensor_ir.te.loads import Loads
 from sateen.tensor_ir.te.operations import compute, placeholder
 from sateen.tensor_ir.te.reduction import combine
+from sateen.tensor_ir.te.reduction_state import store_state, update_state
 from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
 
 
@@ -72,33 +74,21 @@ def _nest(op: Operation, buffers: Mapping[Tensor, Buffer]) -> Stmt:
     """The loops of an operation: those over its axes around its elements."""
     fresh = {axis: Var(axis.name) for axis in (*op.axis, *op.reduce_axis)}
     values: dict[Var, Expr] = dict(fresh.items())
-    loads = _Loads(buffers)
-    held = [buffers[t] for t in op.outputs]
-    indices = tuple(fresh[axis] for axis in op.axis)
+    loads = Loads(buffers)
+    state = [(buffers[t], tuple(fresh[axis] for axis in op.axis)) for t in op.outputs]
 
     def value(e: Expr) -> Expr:
         return loads.rewrite(substitute(e, values))
 
     first = op.body[0]
     if isinstance(first, Reduce):
-        start = [Store(b, indices, e) for b, e in zip(held, first.combiner.identity, strict=True)]
         condition = value(first.where)
-        update = _combined(first, held, indices, [value(e) for e in first.sources])
+        update = update_state(first.combiner, state, [value(e) for e in first.sources])
         inner = update if ex.is_const(condition, True) else If(condition, update)
-        body = sequence(*start, _looped(op.reduce_axis, fresh, inner))
+        body = sequence(store_state(state, first.combiner.identity), _looped(op.reduce_axis, fresh, inner))
     else:
-        body = sequence(*(Store(b, indices, value(e)) for b, e in zip(held, op.body, strict=True)))
+        body = store_state(state, [value(e) for e in op.body])
     return _looped(op.axis, fresh, body)
-
-
-def _combined(reduction: Reduce, held: Sequence[Buffer], indices: tuple[Var, ...], terms: Sequence[Expr]) -> Stmt:
-    """Terms combined into the state, all of which is computed before any of it is stored."""
-    state = [Load(b, indices, b.dtype) for b in held]
-    new = [Var(f"new{i}", b.dtype) for i, b in enumerate(held)]
-    body: Stmt = sequence(*(Store(b, indices, v) for b, v in zip(held, new, strict=True)))
-    for variable, e in zip(reversed(new), reversed(combine(reduction.combiner, state, terms)), strict=True):
-        body = Let(variable, e, body)
-    return body
 
 
 def _copied(source: Buffer, target: Buffer) -> Stmt:
@@ -113,15 +103,3 @@ def _looped(axes: Sequence[IterVar], fresh: Mapping[IterVar, Var], body: Stmt) -
     for axis in reversed(axes):
         body = For(fresh[axis], ex.const(0), axis.extent, LoopKind.SERIAL, body)
     return body
-
-
-class _Loads(SharingRewriter):
-    """Loads from buffers in the place of reads of tensors."""
-
-    def __init__(self, buffers: Mapping[Tensor, Buffer]) -> None:
-        super().__init__()
-        self.buffers = buffers
-
-    def rewrite_Read(self, e: Read[Tensor]) -> Expr:
-        e = self.descend(e)
-        return Load(self.buffers[e.tensor], e.indices, e.dtype)

@@ -24,13 +24,10 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.span import Span
-from sateen.tensor_ir.ir.stmt import Allocate, For, If, Let, LoopKind, Stmt, Store, sequence
+from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt, sequence
 from sateen.tensor_ir.ir.tensor_expr import Combiner
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.reduction import combine
-
-State = Sequence[tuple[Buffer, tuple[Expr, ...]]]
-"""The elements that hold the state of a reduction, one per output."""
+from sateen.tensor_ir.te.reduction_state import State, store_state, update_state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,23 +37,6 @@ class ThreadLoop:
     var: Var
     extent: int
     thread: str
-
-
-def update_state(combiner: Combiner, state: State, terms: Sequence[Expr], span: Span | None) -> Stmt:
-    """Combine `terms` into the state; the new state of a tuple is complete before any of it is stored."""
-    held = [Load(buffer, indices, buffer.dtype) for buffer, indices in state]
-    if len(state) == 1:
-        return _stores(state, combine(combiner, held, terms), span)
-    old = [Var(f"old{i}", s.dtype) for i, s in enumerate(held)]
-    new = [Var(f"term{i}", t.dtype) for i, t in enumerate(terms)]
-    body = _stores(state, combine(combiner, old, new), span)
-    for var, value in reversed([*zip(old, held, strict=True), *zip(new, terms, strict=True)]):
-        body = Let(var, value, body, span)
-    return body
-
-
-def _stores(state: State, values: Sequence[Expr], span: Span | None) -> Stmt:
-    return sequence(*(Store(b, indices, v, span) for (b, indices), v in zip(state, values, strict=True)))
 
 
 class CrossThreadReduction:
@@ -97,8 +77,8 @@ class CrossThreadReduction:
                     f"bind in stage {self.name!r}: it depends on loop {var.name!r}, which is bound to the same threads "
                     "as its reduction; bind one of them to others, or compute the stage outside of that loop"
                 )
-        start = _stores(self.shares, self.combiner.identity, self.span)
-        finish = _stores(self._partial(self._linear(self.bound)), self._loads(self.shares), self.span)
+        start = store_state(self.shares, self.combiner.identity, self.span)
+        finish = store_state(self._partial(self._linear(self.bound)), self._loads(self.shares), self.span)
         own = sequence(start, loops, finish)
         for buffer, _ in self.shares:
             own = Allocate(buffer, own, self.span)
@@ -108,7 +88,7 @@ class CrossThreadReduction:
             half = (count + 1) // 2
             steps.append(self._halve(half, count))
             count = half
-        return sequence(*steps), _stores(results, self._loads(self._partial(ex.const(0))), self.span)
+        return sequence(*steps), store_state(results, self._loads(self._partial(ex.const(0))), self.span)
 
     def allocated(self, body: Stmt) -> Stmt:
         """`body` with the shared memory of the reduction."""

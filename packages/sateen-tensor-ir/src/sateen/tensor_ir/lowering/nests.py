@@ -29,7 +29,7 @@ from sateen.tensor_ir.ir.stmt import (
 )
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
-from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
+from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, ThreadLoop
 from sateen.tensor_ir.lowering.double_buffers import COPIES, AheadOf, part_in_use
 from sateen.tensor_ir.lowering.match_instruction import InnerLoops, Match, match_instruction
 from sateen.tensor_ir.lowering.places import find_places
@@ -37,6 +37,7 @@ from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.lowering.separate_loops import separate_loops
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState
+from sateen.tensor_ir.te.reduction_state import State, update_state
 from sateen.tensor_ir.te.tensor import Recurrence, Tensor, reads
 
 

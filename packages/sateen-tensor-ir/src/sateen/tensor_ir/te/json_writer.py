@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sateen.runtime.errors import ExpressionError
-from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.printer import Names, format_expr, format_stmt
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
-from sateen.tensor_ir.ir.visit import SharingRewriter, free_vars, walk
+from sateen.tensor_ir.ir.tensor_expr import Reduce
+from sateen.tensor_ir.ir.visit import free_vars, walk
+from sateen.tensor_ir.te.loads import Loads
 from sateen.tensor_ir.te.operations import ConstantOp, ExternOp, PlaceholderOp
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
@@ -139,7 +140,7 @@ class _Writer:
             )
         names = self.names()
         buffers = {t: Buffer(t.name, t.shape, t.dtype) for t in op.inputs}
-        loads = _Loads(buffers)
+        loads = Loads(buffers)
 
         def texts(expressions: Sequence[Expr]) -> list[str]:
             return [_text(format_expr, loads.rewrite(e), names) for e in expressions]
@@ -191,15 +192,3 @@ def _expressions(op: Operation) -> Iterator[Expr]:
         free = free_vars(op.program)
         yield from (e for e in walk(op.program) if isinstance(e, Var) and e in free)
     yield from op.body
-
-
-class _Loads(SharingRewriter):
-    """Elements of buffers that stand for tensors."""
-
-    def __init__(self, buffers: Mapping[Any, Buffer]) -> None:
-        super().__init__()
-        self.buffers = buffers
-
-    def rewrite_Read(self, e: Read[Tensor]) -> Expr:
-        e = self.descend(e)
-        return Load(self.buffers[e.tensor], e.indices, e.dtype)
