@@ -122,6 +122,12 @@ def storage_align(c: Lengths) -> None:
     c.s[c.squares].storage_align(c.squares.op.axis[0], 16, 0)
 
 
+def double_buffer(c: Lengths) -> None:
+    """Two parts of the storage: the squares of the next row are computed before those of this one are added."""
+    c.s[c.squares].compute_at(c.s[c.total], c.total.op.axis[0])
+    c.s[c.squares].double_buffer()
+
+
 def prefetch(c: Lengths) -> None:
     """The processor is asked for a row two iterations ahead."""
     c.s[c.squares].prefetch(c.A, c.squares.op.axis[0], 2)
@@ -131,6 +137,12 @@ def pragma(c: Lengths) -> None:
     """A word to lowering about a loop: here it is cut where the condition in it changes."""
     outer, _ = c.s[c.squares].split(c.squares.op.axis[1], factor=5)
     c.s[c.squares].pragma(outer, "partition")
+
+
+def bind_virtual_threads(c: Lengths) -> None:
+    """One thread adds up two rows in turns, term by term."""
+    rows, _ = c.s[c.total].split(c.total.op.axis[0], nparts=2)
+    c.s[c.total].bind(rows, te.thread_axis("vthread"))
 
 
 def bind(c: Lengths) -> None:
@@ -143,7 +155,8 @@ def bind(c: Lengths) -> None:
 
 STOPS: tuple[Callable[[Lengths], None], ...] = (
     *(default, tile, fuse, reorder, vectorize, unroll, parallel),
-    *(compute_at, compute_inline, set_scope, cache_read, cache_write, rfactor, storage_align, prefetch, pragma, bind),
+    *(compute_at, compute_inline, set_scope, cache_read, cache_write, rfactor, storage_align, double_buffer),
+    *(prefetch, pragma, bind_virtual_threads, bind),
 )
 
 
