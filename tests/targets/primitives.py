@@ -278,6 +278,47 @@ def cache_write() -> Scheduled:
     return product.scheduled()
 
 
+def cache_write_all() -> Scheduled:
+    """Both results of an operation, computed in a thread's own memory first."""
+    A = te.placeholder((21, 39), name="A")
+    low, high = te.compute((21, 39), lambda i, j: (A[i, j] - 1.0, A[i, j] * 2.0), name="both")
+    C = te.compute((21, 39), lambda i, j: low[i, j] * high[i, 38 - j], name="C")
+    s = te.create_schedule(C)
+    parts = s.cache_write([low, high], "local")
+    s[parts[0]].compute_at(s[low], low.op.axis[0])
+    return Scheduled(s, (A,), C)
+
+
+def vectorize_conditions() -> Scheduled:
+    """Lanes that conditions take out of a sum."""
+    X = te.placeholder((17, 16), name="X")
+    k = te.reduce_axis(3, "k")
+
+    def element(i: te.Expr, j: te.Expr) -> te.Expr:
+        return te.sum(X[i, j + k - 1], axis=k, where=te.all(j + k >= 1, j + k <= 16, X[i, j] > 0.0))
+
+    C = te.compute((17, 16), element, name="C")
+    s = te.create_schedule(C)
+    s[C].vectorize(s[C].split(C.op.axis[1], factor=8)[1])
+    return Scheduled(s, (X,), C)
+
+
+def set_store_predicate() -> Scheduled:
+    """A sum that threads share, which one of them stores."""
+    X, k = te.placeholder((13, 32), name="X"), te.reduce_axis(32, "k")
+    B = te.compute((13,), lambda i: te.sum(X[i, k], axis=k), name="B")
+    C = te.compute((13, 32), lambda i, j: X[i, j] - B[i], name="C")
+    s = te.create_schedule(C)
+    thread = te.thread_axis("threadIdx.x")
+    s[C].bind(C.op.axis[0], te.thread_axis("blockIdx.x"))
+    s[C].bind(C.op.axis[1], thread)
+    s[B].compute_at(s[C], C.op.axis[0])
+    s[B].set_scope("shared")
+    s[B].bind(k, thread)
+    s[B].set_store_predicate(thread.var.equal(0))
+    return Scheduled(s, (X,), C)
+
+
 def rfactor() -> Scheduled:
     product = Product.make()
     _, inner = product.s[product.R].split(product.R.op.reduce_axis[0], factor=4)
@@ -311,6 +352,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "reorder": reorder,
     "reorder of a block": reorder_block,
     "vectorize": vectorize,
+    "vectorize, conditions": vectorize_conditions,
     "unroll": unroll,
     "parallel": parallel,
     "bind": bind,
@@ -327,10 +369,12 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "set_scope local": set_scope("local"),
     "set_scope register": set_scope("register"),
     "set_scope warp": set_scope("warp"),
+    "set_store_predicate": set_store_predicate,
     "storage_align": storage_align,
     "double_buffer": double_buffer,
     "cache_read": cache_read,
     "cache_write": cache_write,
+    "cache_write of several": cache_write_all,
     "rfactor": rfactor,
 }
 """The schedules, by the row of the table."""

@@ -340,6 +340,18 @@ function f(a: int32[8], b: out int32[8])
         compiled(source)
 
 
+def test_a_while_loop_whose_condition_differs_between_lanes_is_refused():
+    source = """\
+function f(a: float32[8], b: out float32[8])
+  vectorized i in [0, 8):
+    while a[i] > 0.5f:
+      b[i] = a[i]
+"""
+    message = "a while loop: its condition a[i] > 0.5f differs between the lanes of the vectorized loop 'i'"
+    with pytest.raises(CodegenError, match=re.escape(message)):
+        compiled(source)
+
+
 def test_a_vectorized_loop_starts_at_0():
     with pytest.raises(CodegenError, match="vectorized loop 'i': expected to start at 0, found 2"):
         compiled("function f(b: out int32[8])\n  vectorized i in [2, 6):\n    b[i] = int32(1)\n")

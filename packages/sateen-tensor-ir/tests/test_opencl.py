@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sateen import runtime
-from sateen.runtime.errors import ArgumentError, CodegenError
+from sateen.runtime.errors import ArgumentError, CodegenError, ScheduleError
 from sateen.tensor_ir import build, build_functions, te
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir.parser import parse_function
@@ -140,6 +140,64 @@ def test_data_has_64_bits_beside_an_index_of_32(launch):
     values, found = RNG.integers(-(2**62), 2**62, 32), np.zeros(32, "int64")
     launch(function, places, values, found)
     np.testing.assert_array_equal(found, values[12] + (i << 40) + (i % 5 << 63))
+
+
+def row_sums():
+    """Sums of rows by the threads of a block, then scaled; the sums are in shared memory."""
+    a, k = te.placeholder((5, 32), name="A"), te.reduce_axis(32, "k")
+    b = te.compute((5,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    c = te.compute((5, 32), lambda i, j: a[i, j] * b[i], name="C")
+    s = te.create_schedule(c)
+    s[c].bind(c.op.axis[0], BLOCK_X)
+    s[c].bind(c.op.axis[1], X)
+    return s, a, b, c, k
+
+
+def test_the_first_thread_stores_what_all_compute(launch):
+    for across in (True, False):
+        s, a, b, c, k = row_sums()
+        s[b].set_scope("shared")
+        s[b].compute_at(s[c], c.op.axis[0] if across else c.op.axis[1])
+        if across:
+            s[b].bind(k, X)
+        s[b].set_store_predicate(X.var.equal(0))
+        x, found = floats(5, 32), np.zeros((5, 32), "float32")
+        launch(lower(s, [a, c]), x, found)
+        np.testing.assert_allclose(found, x * x.sum(1, keepdims=True), rtol=1e-4)
+
+
+def own(s, b, c, _):
+    s[b].compute_at(s[c], c.op.axis[1])
+
+
+def shared(s, b, c, k):
+    own(s, b, c, k)
+    s[b].set_scope("shared")
+
+
+@pytest.mark.parametrize(
+    ("message", "place", "predicate"),
+    [
+        ("depends on 'threadIdx.x', along which threads don't compute the same", own, lambda _: X.var.equal(0)),
+        ("depends on 'k', along which threads don't compute the same element", shared, lambda k: k.equal(0)),
+        ("expects a condition that the first thread fulfils, found ", shared, lambda _: X.var.equal(1)),
+        ("depends on 'threadIdx.x'", lambda s, b, *_: s[b].bind(b.op.axis[0], X), lambda _: X.var.equal(0)),
+    ],
+)
+def test_a_predicate_that_would_leave_elements_out_is_refused(message, place, predicate):
+    s, a, b, c, k = row_sums()
+    place(s, b, c, k)
+    s[b].set_store_predicate(predicate(k))
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        lower(s, [a, c])
+
+
+def test_a_store_predicate_is_a_condition_on_what_is_computed():
+    s, a, b, _, _ = row_sums()
+    with pytest.raises(ScheduleError, match="set_store_predicate of 'B': expects a condition, found 1"):
+        s[b].set_store_predicate(1)
+    with pytest.raises(ScheduleError, match="set_store_predicate: 'A' is not computed, it is given"):
+        s[a].set_store_predicate(X.var.equal(0))
 
 
 @pytest.mark.parametrize("factored", [False, True])

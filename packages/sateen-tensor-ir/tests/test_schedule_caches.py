@@ -439,3 +439,22 @@ def test_a_block_of_another_rank_than_its_reader_is_refused():
     s[D].reorder(k, D.op.axis[0])
     message = "partial results of 'S' can be kept in 'D' only where that alone reads it, element by element"
     refuses(message, lambda: lower(s, [A, B, D]))
+
+
+def test_all_results_of_an_operation_are_cached_at_once():
+    A = te.placeholder((6,), name="A")
+    low, high = te.compute((6,), lambda i: (A[i] - 1.0, A[i] + 1.0), name="T")
+    s = te.create_schedule([low, high])
+    up, down = s.cache_write([high, low], "local")
+    s[up].compute_at(s[low], low.op.axis[0])
+    loops = str(lower(s, [A, low, high]).body)
+    assert loops.endswith(f"T.0[i] = {down.name}[0]\n  T.1[i] = {up.name}[0]")
+    assert f"{down.name}[0] = A[i] - 1.0f\n" in loops
+    other = te.compute((6,), lambda i: low[i], name="other")
+    s = te.create_schedule([high, other])
+    message = "expects all results of one operation, which are "
+    refuses(message, lambda: s.cache_write([low], "local"))
+    refuses(message, lambda: s.cache_write([low, low], "local"))
+    refuses(message, lambda: s.cache_write([low, other], "local"))
+    refuses("cache_write: expects at least one tensor, found none", lambda: s.cache_write([], "local"))
+    assert len(s.cache_write([other], "local")) == 1

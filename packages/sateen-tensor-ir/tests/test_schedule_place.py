@@ -357,3 +357,25 @@ def test_partial_sums_across_threads_are_each_thread_s_own():
     a, b = np.arange(64 * 48, dtype="float32").reshape(64, 48) % 7, np.zeros(64, "float32")
     run(function, [a, b])
     assert b.tolist() == a.sum(axis=1).tolist()
+
+
+MARKED = {
+    "primitives for loop 'i'": (
+        lambda b, i: b.split(i, 4),
+        lambda b, i: b.vectorize(i),
+        lambda b, i: b.pragma(i, "keep"),
+        lambda b, i: b.prefetch(b.op.inputs[0], i),
+    ),
+    "padded strides": (lambda b, i: b.storage_align(i, 16),),
+}
+
+
+@pytest.mark.parametrize(("found", "mark"), [(found, mark) for found, marks in MARKED.items() for mark in marks])
+def test_what_was_said_about_a_stage_is_not_dropped_when_it_is_inlined(found, mark):
+    stencil = Stencil()
+    mark(stencil.b, stencil.B.op.axis[0])
+    refuses(f"compute_inline: 'B' has no loops and no storage of its own then, found {found}", stencil.b.compute_inline)
+    other = Stencil()
+    other.b.compute_inline()
+    if "loop" in found:
+        refuses("'B' is inlined, so it has no loops", lambda: mark(other.b, other.B.op.axis[0]))

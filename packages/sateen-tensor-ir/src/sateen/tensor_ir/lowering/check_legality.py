@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import AxisKind, IterVar
+from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
 from sateen.tensor_ir.ir.stmt import VTHREADS, LoopKind
-from sateen.tensor_ir.ir.visit import substitute, walk
+from sateen.tensor_ir.ir.visit import free_vars, substitute, walk
 from sateen.tensor_ir.lowering.owned_elements import owners
-from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
+from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path, shared_by_threads
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.recurrence import ScanOp
@@ -30,6 +31,7 @@ def check_legality(plans: Plans, analyzer: Analyzer) -> None:
         _check_prefetches(plans, stage)
         _check_blocks(plans, stage, analyzer)
         _check_environment(plans, stage, analyzer)
+        _check_store_predicate(stage, analyzer)
 
 
 def _check_vectorized_hosts(stage: StageState) -> None:
@@ -205,6 +207,32 @@ def _check_environment(plans: Plans, scan: StageState, analyzer: Analyzer) -> No
                             f"{where}: {plan.stage.name!r} reads {read}, which another block may have computed, and "
                             "blocks can't wait for each other; bind that loop to threadIdx instead"
                         )
+
+
+def _check_store_predicate(stage: StageState, analyzer: Analyzer) -> None:
+    """A store may be left to the first of the threads that all compute the same."""
+    if stage.store_predicate is None:
+        return
+    own = {tag for leaf, tag in stage.threads.items() if leaf.kind is AxisKind.DATA}
+    path = [(host, leaf) for host, leaf in attach_path(stage) if shared_by_threads(stage, host, leaf)]
+    loops = [(host, leaf) for host, leaf in path if host.threads.get(leaf) not in own]
+    loops += [(stage, leaf) for leaf in stage.threads if leaf.kind is AxisKind.REDUCE]
+    first: dict[Var, Expr] = {leaf: ex.const(0) for _, leaf in loops}
+    first |= {host.thread_variables[leaf]: ex.const(0) for host, leaf in loops if leaf in host.thread_variables}
+    for leaf, variable in stage.thread_variables.items():
+        if leaf.kind is AxisKind.DATA:
+            first.pop(variable, None)
+    where = f"set_store_predicate of {stage.name!r}"
+    for variable in free_vars(stage.store_predicate):
+        if variable not in first:
+            raise ScheduleError(
+                f"{where}: {stage.store_predicate} depends on {variable.name!r}, along which threads don't compute the "
+                "same element in the same place; elements would be missing"
+            )
+    if not analyzer.prove(substitute(stage.store_predicate, first)):
+        raise ScheduleError(
+            f"{where}: expects a condition that the first thread fulfils, found {stage.store_predicate}"
+        )
 
 
 def _check_block_tails(plan: StagePlan, owner: StageState, where: str, analyzer: Analyzer) -> None:

@@ -163,7 +163,7 @@ def _attached_region(stage: StageState, plan: StagePlan, plans: Plans, analyzer:
                 f"compute_at: stage {stage.name!r} is computed at axis {leaf.name!r} of {host.name!r}, over which it "
                 "reduces itself; make a reduce axis for each with te.reduce_axis"
             )
-    fixed = {leaf for host, leaf in path if not _shared_by_threads(stage, host, leaf)}
+    fixed = {leaf for host, leaf in path if not shared_by_threads(stage, host, leaf)}
     loops: dict[Var, Expr] = {leaf: extent for own in plans.values() for leaf, extent in own.loops.items()}
     bounds = IndexBounds(analyzer, loops, fixed)
     lows: list[Linear] = []
@@ -213,7 +213,7 @@ def _check_step(keeper: StageState, plan: StagePlan, analyzer: Analyzer) -> None
         )
 
 
-def _shared_by_threads(stage: StageState, host: StageState, leaf: IterVar) -> bool:
+def shared_by_threads(stage: StageState, host: StageState, leaf: IterVar) -> bool:
     """Whether all threads of the loop share the stage's storage, so that it must hold what each of them needs."""
     if host.kinds.get(leaf) is LoopKind.VTHREAD:
         return stage.scope is Scope.SHARED

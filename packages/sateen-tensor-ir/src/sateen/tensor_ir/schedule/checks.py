@@ -25,6 +25,8 @@ def require_axis(stage: StageState, axis: IterVar, primitive: str) -> None:
 def require_leaf(stage: StageState, axis: IterVar, primitive: str) -> None:
     """Check that the axis is a loop of the stage."""
     require_axis(stage, axis, primitive)
+    if stage.inlined:
+        raise ScheduleError(f"{at(stage, primitive, axis)}: {stage.name!r} is inlined, so it has no loops")
     if not is_among(axis, stage.leaves):
         raise ScheduleError(
             f"{at(stage, primitive, axis)}: it is no loop of this stage, whose loops are {stage.loop_names}"

@@ -7,9 +7,10 @@ from typing import Any
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir.buffer import Scope, tagged_scope
-from sateen.tensor_ir.ir.expr import IterVar
+from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.schedule.checks import at, require_axis, require_internal, require_own_storage, twin
+from sateen.tensor_ir.schedule.relations import Split
 from sateen.tensor_ir.schedule.state import StageState
 
 
@@ -60,7 +61,20 @@ class PlacePrimitives(StageState):
             )
         if self.is_double_buffered:
             raise ScheduleError(f"compute_inline: {self.name!r} is double-buffered, so it needs storage")
+        if lost := self._lost_by_inlining():
+            raise ScheduleError(
+                f"compute_inline: {self.name!r} has no loops and no storage of its own then, found {lost}; leave that "
+                "out, or don't inline it"
+            )
         self.inlined, self.attach = True, None
+
+    def _lost_by_inlining(self) -> str:
+        """What the schedule has said about loops or storage that an inlined stage does not have; '' if nothing."""
+        split = [r.parent if isinstance(r, Split) else r.outer for r in self.relations]
+        changed = [*split, *self.kinds, *self.pragmas, *(request.axis for request in self.prefetches)]
+        if changed:
+            return f"primitives for loop {changed[0].name!r}"
+        return "padded strides" if self.alignments else ""
 
     def compute_root(self) -> None:
         """Compute the whole stage before its consumers, or in a scan before those of its step (the default)."""
@@ -74,6 +88,22 @@ class PlacePrimitives(StageState):
         wanted, tag = tagged_scope(scope, f"set_scope of {self.name!r}")
         require_internal(self, "set_scope")
         self.scope, self.scope_tag = wanted, tag
+
+    def set_store_predicate(self, predicate: Expr) -> None:
+        """Say which of several threads that compute the same stores it.
+
+            threads tx: C[i] += ...         set_store_predicate(tx.var.equal(0))
+            =>  threads tx: C[i] += ...; one of them, tx == 0, stores it
+
+        That is what lowering does anyway, so the predicate is only checked: it may depend on threads along which all
+        compute the same, by `ThreadAxis.var` or by loop, and must hold for the first of them. Anything else would leave
+        elements out.
+        """
+        if not isinstance(predicate, (Expr, bool)) or not (given := as_expr(predicate)).dtype.is_bool:
+            raise ScheduleError(f"set_store_predicate of {self.name!r}: expects a condition, found {predicate!r:.80}")
+        if self.op.is_given:
+            raise ScheduleError(f"set_store_predicate: {self.name!r} is not computed, it is given")
+        self.store_predicate = given
 
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""

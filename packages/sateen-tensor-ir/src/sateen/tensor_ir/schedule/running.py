@@ -78,7 +78,7 @@ class RunPrimitives(StageState):
         if thread.tag in self.threads.values():
             raise ScheduleError(f"{at(self, 'bind', axis)}: another loop of the stage is already bound to {thread.tag}")
         self._run_as(axis, LoopKind.THREAD, "bind")
-        self.threads[axis] = thread.tag
+        self.threads[axis], self.thread_variables[axis] = thread.tag, thread.var
         self.thread_axes[axis] = thread
 
     def env_threads(self, threads: Sequence[ThreadAxis]) -> None:

@@ -131,8 +131,9 @@ class Schedule:
             stage.op = _same_axes(stage.op, tuple(redirect.rewrite(b) for b in stage.op.body))
         return copy.outputs[0]
 
-    def cache_write(self, tensor: Tensor, scope: Scope | str) -> Any:
-        """Compute `tensor` in `scope` first, then copy it to where it belongs; returns the tensor in `scope`.
+    def cache_write(self, tensor: Tensor | list[Tensor] | tuple[Tensor, ...], scope: Scope | str) -> Any:
+        """Compute `tensor` in `scope` first, then copy it to where it belongs; returns the tensor in `scope`. Of an
+        operation with several results all go there, given as a list or by one of them; they are returned as a tuple.
 
             for i: for k: C[i] += ...       CC = cache_write(C, "register")
             =>  for i: for k: CC[i] += ...;  for i: C[i] = CC[i]
@@ -140,6 +141,8 @@ class Schedule:
         `C.op.axis` still names the loops of the copy; those of the computation are `CC.op.axis`, `CC.op.reduce_axis`.
         The latter are those of C, unless their extents depend on data axes.
         """
+        if isinstance(tensor, (list, tuple)):
+            return self._cache_all(tensor, scope)
         stage = self[tensor]
         op = stage.op
         if not op.body:
@@ -166,6 +169,21 @@ class Schedule:
         stage.leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.DATA]
         self._insert(cached, self.stages.index(stage))
         return inner.outputs if len(inner.outputs) > 1 else inner.outputs[0]
+
+    def _cache_all(self, tensors: Sequence[Tensor], scope: Scope | str) -> tuple[Tensor, ...]:
+        """`cache_write` of all results of an operation, in the given order."""
+        stages = [self[t] for t in tensors]
+        if not stages:
+            raise ScheduleError("cache_write: expects at least one tensor, found none")
+        results = stages[0].outputs
+        if len(set(tensors)) < len(tensors) or set(tensors) != set(results):
+            raise ScheduleError(
+                f"cache_write of {named([t.name for t in tensors])}: expects all results of one operation, which are "
+                f"{named([t.name for t in results])} for the first"
+            )
+        made = self.cache_write(tensors[0], scope)
+        cached = made if isinstance(made, tuple) else (made,)
+        return tuple(cached[results.index(t)] for t in tensors)
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
         """Make a reduce loop a data axis of a partial result, which the stage then reduces over.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import IterVar
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import THREADS, LoopKind
@@ -62,6 +62,9 @@ class StageState:
         self.relations: list[Relation] = []
         self.kinds: dict[IterVar, LoopKind] = {}
         self.threads: dict[IterVar, str] = {}
+        self.thread_variables: dict[IterVar, Var] = {}
+        """The variables of the hardware axes that loops are bound to."""
+        self.store_predicate: Expr | None = None
         self.thread_axes: dict[IterVar, ThreadAxis] = {}
         """The axes that loops were bound to, which may say how many iterations they expect."""
         self.pragmas: dict[IterVar, tuple[tuple[str, object], ...]] = {}
@@ -185,7 +188,7 @@ class StageState:
     @property
     def _marks(self) -> tuple[dict[IterVar, Any], ...]:
         """The marks that say how loops run."""
-        return self.kinds, self.threads, self.pragmas
+        return self.kinds, self.threads, self.thread_variables, self.pragmas
 
     def _unmark(self, axis: IterVar) -> None:
         for marks in self._marks:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir.choices import subscript
-from sateen.tensor_ir.ir.expr import Expr, as_expr
+from sateen.tensor_ir.ir.expr import Expr, Var, as_expr
 from sateen.tensor_ir.ir.stmt import THREAD_TAGS, LoopKind
 
 VTHREAD = LoopKind.VTHREAD.value
@@ -17,11 +17,15 @@ VTHREAD = LoopKind.VTHREAD.value
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadAxis:
     """A hardware axis, such as `threadIdx.x`, or `vthread`. `extent` is how many there shall be; None: as the loop has
-    iterations."""
+    iterations. `var` stands for the number of a thread, in `set_store_predicate`."""
 
     tag: str
     extent: Expr | None = None
     name: str = ""
+    var: Var = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "var", Var(self.name or self.tag))
 
     def __str__(self) -> str:
         return f"{self.name!r} ({self.tag})" if self.name else self.tag

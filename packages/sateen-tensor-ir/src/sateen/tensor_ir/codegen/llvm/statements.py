@@ -182,6 +182,12 @@ class Statements:
         self.registers.open_loop(all_written(s.body))
         self.expressions.memo.clear()
         condition = self.expressions.value(s.condition)
+        if condition.lanes:
+            assert self.environment.lane is not None
+            raise CodegenError(
+                f"a while loop: its condition {s.condition} differs between the lanes of the vectorized loop "
+                f"{self.environment.lane.name!r}"
+            )
         held = self.registers.snapshot()
         self.writer.branch_if(condition, loop, done)
         self.writer.start_block(loop)
