@@ -114,6 +114,26 @@ def test_a_stage_at_fused_tiles_computes_a_tile() -> None:
     ]
 
 
+@pytest.mark.parametrize("tail", ["guard", "partition"])
+def test_rows_that_tiles_share_are_computed_in_memory_of_their_own(tail: str) -> None:
+    n, m = te.var("n"), te.var("m")
+    a = te.placeholder((n, m), name="a")
+    b = te.compute((n, m), lambda i, j: a[i, j] * 2.0, name="b")
+    c = te.compute((n - 2, m), lambda i, j: b[i, j] + b[i + 2, j], name="c")
+    s = te.create_schedule(c)
+    rows, _ = s[c].split(c.op.axis[0], factor=4, tail=tail)
+    s[c].parallel(rows)
+    s[b].compute_at(s[c], rows)
+    function = lower(s, [a, c])
+    assert tail == "guard" or "for i in [0, 6):" in str(function)
+    for size in [(2, 3), (3, 5), (6, 1), (9, 17), (40, 3)]:
+        x = np.random.default_rng(0).standard_normal(size).astype("float32")
+        for execute in (lambda *arrays: run(function, arrays), build(s, [a, c])):
+            found = np.zeros((size[0] - 2, size[1]), "float32")
+            execute(x, found)
+            np.testing.assert_array_equal(found, 2 * x[:-2] + 2 * x[2:])
+
+
 def test_parts_of_a_number_start_at_zero_or_later() -> None:
     a, b, c = chain()
     s = te.create_schedule(c)

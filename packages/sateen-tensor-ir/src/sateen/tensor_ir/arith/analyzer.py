@@ -77,9 +77,11 @@ class Analyzer:
     # Ranges.
 
     def bind(self, var: Var, low: Expr | int, extent: Expr | int) -> None:
-        """Declare that `var` is in [low, low + extent)."""
-        first = self.form(ex.as_expr(low))
-        self.bounds[var] = Bound(first, first + self.form(ex.as_expr(extent)) - 1)
+        """Declare that `var` is in [low, low + extent), which is not empty: max(x, 0) is x there."""
+        first, count = self.form(ex.as_expr(low)), ex.as_expr(extent)
+        if isinstance(count, ex.Max) and ex.is_const(count.b, 0):
+            count = count.a
+        self.bounds[var] = Bound(first, first + self.form(count) - 1)
         self._forget()
 
     def bind_form(self, var: Var, low: Linear | None, high: Linear | None) -> None:

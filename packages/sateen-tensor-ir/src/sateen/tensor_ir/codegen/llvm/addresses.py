@@ -76,20 +76,22 @@ class Addresses:
         return constant, tuple(sorted(terms.values(), key=lambda t: (self.writer.depth_of(t[0]), t[0].text)))
 
     def pointer(self, buffer: Buffer, constant: int, terms: Terms) -> str:
-        """Address of the element at constant + Σ terms; each term is added where its variable is defined.
+        """Address of the element at constant + Σ terms; each term is added where its variable is defined, after the
+        memory is there.
 
         A loop's values from outside are frozen, so that LLVM's strength reduction takes them as given: its search over
         all ways to write the sums of a whole nest took most of a convolution's compile time.
         """
         base = self._elements(buffer)
+        first = self.writer.depth_of(base)
         kind = storage_type(buffer.dtype)
         text = base.text
         key: tuple[Any, ...] = (text,)
         position = 0
         while position < len(terms):
-            scope = self.writer.depth_of(terms[position][0])
+            scope = max(self.writer.depth_of(terms[position][0]), first)
             group: list[tuple[LlvmValue, int]] = []
-            while position < len(terms) and self.writer.depth_of(terms[position][0]) == scope:
+            while position < len(terms) and max(self.writer.depth_of(terms[position][0]), first) == scope:
                 group.append(terms[position])
                 position += 1
             key = (*key, *((v.text, c) for v, c in group))
