@@ -49,8 +49,10 @@ def find_requirements(schedule: Schedule, parameters: Mapping[Tensor, Buffer]) -
     """
     scans = [stage.op for stage in schedule.stages if isinstance(stage.op, ScanOp)]
     initial = {schedule[r.initial].op for scan in scans for r in scan.recurrences}
-    analyzer = Analyzer()
     known = {v for b in parameters.values() for e in b.shape for v in walk(e) if isinstance(v, Var)}
+    if not known:
+        return ()
+    analyzer = Analyzer()
     for symbol in known:
         analyzer.bind_form(symbol, constant(0), None)
     found: dict[tuple[Buffer, int, object], Requirement] = {}
