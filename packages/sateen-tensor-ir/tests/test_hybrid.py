@@ -1,13 +1,16 @@
 """Hybrid scripts: compiled and as Python they give the same."""
 
 import math
+import textwrap
 
 import numpy as np
 import pytest
 
-from sateen.runtime.errors import ExecutionError, ExpressionError
-from sateen.tensor_ir import build, hybrid, te
+from sateen.runtime.errors import ExecutionError, ExpressionError, ScheduleError
+from sateen.tensor_ir import build, hybrid, lower, te
 from sateen.tensor_ir.hybrid import allocate, bind, const_range, output_tensor, parallel, serial, unroll, vectorize
+from sateen.tensor_ir.intrinsics import INTRINSICS
+from sateen.tensor_ir.ir.expr import AxisKind
 
 FACTORS = np.array([1.5, -2, 0.25, 4], "float32")
 BIAS = 3
@@ -471,3 +474,155 @@ def test_outside_of_a_script_its_words_mean_nothing():
     for word in (bind, const_range, output_tensor, parallel, serial, unroll, vectorize):
         with pytest.raises(ExpressionError, match=f"hybrid.{word.__name__} stands in a function of hybrid.script"):
             word(*["threadIdx.x", 4][-1 - (word is bind) :])
+
+
+@hybrid.script
+def product(a, b):
+    result = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            total = 0.0
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j]
+            result[i, j] = total
+    return result
+
+
+def scheduled(schedule, *extents):
+    """The loops of the product of two matrices under a schedule, which is right."""
+    n, m, k = extents
+    x, y = np.arange(n * k).reshape(n, k) % 7, np.arange(k * m).reshape(k, m) % 5
+    a, b = te.placeholder((n, k), name="a"), te.placeholder((k, m), name="b")
+    c = product(a, b)
+    s = te.create_schedule(c)
+    schedule(s[c], *c.op.axis)
+    found = np.empty((n, m), "float32")
+    build(s, [a, b, c])(x.astype("float32"), y.astype("float32"), found)
+    np.testing.assert_array_equal(found, x @ y)
+    return str(lower(s, [a, b, c]))
+
+
+def test_the_outer_loops_of_a_script_are_axes_of_its_stage():
+    def tiles(stage, i, j):
+        outer, inner = stage.split(i, 4)
+        columns, lanes = stage.split(j, 4, tail="partition")
+        stage.reorder(outer, columns, inner, lanes)
+        stage.parallel(outer)
+        stage.unroll(inner)
+        stage.vectorize(lanes)
+
+    text = scheduled(lambda stage, i, j: stage.parallel(stage.fuse(i, j)), 3, 5, 2)
+    assert "parallel i_j in [0, 15):" in text
+    with pytest.raises(ScheduleError, match=r"it is partitioned, and lanes can't be|lanes can't be partitioned"):
+        scheduled(lambda stage, i, j: [stage.pragma(j, "partition"), stage.vectorize(j)], 3, 4, 2)
+    text = scheduled(tiles, 10, 14, 6)
+    assert "parallel io in [0, 3):" in text
+    assert "allocate total: local float32[4, 1]" in text
+
+
+def test_loops_whose_iterations_share_elements_keep_their_order():
+    @hybrid.script
+    def steps(a):
+        state = output_tensor((5, 8), a.dtype)
+        for t in range(5):
+            for i in range(8):
+                if t == 0:
+                    state[0, i] = a[i]
+                else:
+                    state[t, i] = state[t - 1, i] * 0.5 + 1.0
+        return state
+
+    a = te.placeholder((8,), name="a")
+    b = steps(a)
+    t, i = b.op.axis
+    assert (t.kind, i.kind) == (AxisKind.ORDERED, AxisKind.DATA)
+    s = te.create_schedule(b)
+    s[b].reorder(i, t)
+    s[b].parallel(i)
+    outer, inner = s[b].split(t, 2)
+    found = np.empty((5, 8), "float32")
+    build(s, [a, b])(X, found)
+    np.testing.assert_array_equal(found, steps(X))
+    for refused in (s[b].parallel, s[b].vectorize, lambda axis: s[b].bind(axis, te.thread_axis("threadIdx.x"))):
+        with pytest.raises(
+            ScheduleError, match=r"axis 'ti': its iterations follow one another, since they share elements"
+        ):
+            refused(inner)
+    with pytest.raises(ScheduleError, match="its iterations follow those of 'to', since both share elements"):
+        s[b].reorder(inner, outer)
+    with pytest.raises(ScheduleError, match="'i' is a data axis and 'to' a"):
+        s[b].fuse(i, outer)
+
+
+# the body of loops over i and j in [0, 4), and which of the two have elements of their own in each iteration
+INDEPENDENT = {
+    "r[i, j] = a[j, i]": "ij",
+    "r[i, j] += a[i, j]": "ij",
+    "r[3 - i, j + 1 - 1] = a[i, j]": "j",
+    "r[i, 0] += a[i, j]": "i",
+    "r[0, j] = a[i, j]": "j",
+    "r[i, (j + 1) % 4] = a[i, j]": "i",
+    "r[i, j] = r[i, j - 1] + 1.0": "i",
+    "r[i, j] = r[i - 1, j - 1]": "",
+    "r[i, r[i, j].astype('int64')] = 0.0": "i",
+    "r[j, i] = 1.0": "ij",
+    "r[i // 2 * 2, j] = 1.0": "j",
+    "if i == j:\n  r[i, j] = 1.0": "ij",
+    "for k in range(4):\n  r[i, k] = a[k, j]": "ik",
+    "t = 0.0\nt += a[i, j]\nr[i, j] = t": "ij",
+}
+
+
+@pytest.mark.parametrize("body", INDEPENDENT)
+def test_the_kind_of_an_axis_says_whether_its_iterations_are_independent(tmp_path, body):
+    inner = textwrap.indent(body, "      ")
+    file, names = tmp_path / "script.py", {"hybrid": hybrid}
+    file.write_text(
+        "@hybrid.script\ndef f(a):\n  r = output_tensor((4, 4))\n"
+        f"  for i in range(4):\n    for j in range(4):\n{inner}\n  return r\n",
+        encoding="utf-8",
+    )
+    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), names)
+    axes = names["f"](te.placeholder((4, 4), name="a")).op.axis
+    assert "".join(axis.name for axis in axes if axis.kind is AxisKind.DATA) == INDEPENDENT[body]
+
+
+def test_loops_that_something_is_between_or_that_run_in_a_way_of_their_own_are_no_axes():
+    assert variables(te.placeholder((8,))).op.axis == ()
+
+    @hybrid.script
+    def triangle(a):
+        out = output_tensor((4, 4), a.dtype)
+        for i in range(4):
+            for j in range(i, 4):
+                out[i, j] = a[j]
+        return out
+
+    @hybrid.script
+    def lanes(a):
+        out = output_tensor((2, 4), a.dtype)
+        for i in range(2):
+            for j in vectorize(4):
+                out[i, j] = a[j]
+        return out
+
+    for script in (triangle, lanes):
+        assert [axis.name for axis in script(te.placeholder((4,))).op.axis] == ["i"]
+
+
+def test_statements_run_once_and_as_they_are():
+    a = te.placeholder((8,), name="a")
+    b = scaled(a)
+    s = te.create_schedule(b)
+    (i,) = b.op.axis
+    for primitive in (
+        lambda: s[b].storage_align(i, 8),
+        lambda: s[b].split(i, 3, tail="shift"),
+        lambda: s[b].split(i, 3, tail="round_up"),
+        lambda: s[b].prefetch(a, i),
+        lambda: s[b].tensorize(i, INTRINSICS["dot4_u8s8_x16"]),
+    ):
+        with pytest.raises(ScheduleError, match="'scaled' is computed by statements, which run once and as they are"):
+            primitive()
+    with pytest.raises(ScheduleError, match=r"it is not computed by te\.compute"):
+        s.cache_write(b, "local")

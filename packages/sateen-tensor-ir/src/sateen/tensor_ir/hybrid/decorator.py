@@ -12,6 +12,7 @@ from sateen.tensor_ir.hybrid.definition import Definition
 from sateen.tensor_ir.hybrid.elements import Elements
 from sateen.tensor_ir.hybrid.meanings import plain
 from sateen.tensor_ir.hybrid.numbers import Number
+from sateen.tensor_ir.hybrid.outer_loops import outer_loops
 from sateen.tensor_ir.hybrid.python_run import run
 from sateen.tensor_ir.hybrid.statements import Callee, Program, Statements
 from sateen.tensor_ir.ir.buffer import Buffer
@@ -19,7 +20,7 @@ from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Allocate, For, Let, Stmt
 from sateen.tensor_ir.ir.visit import StatementRewriter, free_vars, walk
 from sateen.tensor_ir.te.ir_builder import BufferPointer
-from sateen.tensor_ir.te.operations import ExternOp
+from sateen.tensor_ir.te.operations import ExternOp, LoopNestOp
 from sateen.tensor_ir.te.tensor import Tensor
 
 
@@ -41,15 +42,17 @@ class Script(Callee):
         if any(isinstance(x, np.ndarray) for x in _leaves(list(arguments.values()))):
             return self.run(*operands, **named)
         program = Program()
-        result = Statements(self.definition, program).run({k: _read(program, v) for k, v in arguments.items()})
-        many = isinstance(result, (tuple, list))
-        outputs = [self._output(program, x) for x in (result if many else [result])]
+        returned = Statements(self.definition, program).run({k: _read(program, v) for k, v in arguments.items()})
+        many = isinstance(returned, (tuple, list))
+        outputs = [self._output(program, x) for x in (returned if many else [returned])]
         if not outputs or len(set(outputs)) < len(outputs):
             raise ExpressionError(f"script {self.__name__!r} expects to return each output once, found {len(outputs)}")
         body = _Given(set(outputs)).rewrite(program.builder.get())
         self._check_shapes(body, outputs)
         buffers = tuple(p.buffer for p in program.inputs.values())
-        op = ExternOp(self.__name__, tuple(program.inputs), buffers, tuple(outputs), body)
+        extern = ExternOp(self.__name__, tuple(program.inputs), buffers, tuple(outputs), body)
+        axes, inner = outer_loops(body)
+        op = LoopNestOp(extern, axes, inner) if axes else extern
         return op.outputs if many else op.outputs[0]
 
     def run(self, *operands: Any, **named: Any) -> Any:

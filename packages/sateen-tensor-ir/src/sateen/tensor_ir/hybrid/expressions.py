@@ -44,12 +44,7 @@ class Variable:
     """A name that changes: an element of memory, and the number of loops with several workers around it."""
 
     pointer: BufferPointer
-    index: Expr
     workers: int
-
-    def load(self) -> Expr:
-        """Its present value."""
-        return self.pointer[self.index]
 
 
 class Expressions(ast.NodeVisitor, ABC):
@@ -128,7 +123,7 @@ class Expressions(ast.NodeVisitor, ABC):
         for block in reversed(self.blocks):
             if node.id in block:
                 found = block[node.id]
-                return found.load() if isinstance(found, Variable) else found
+                return found.pointer[0] if isinstance(found, Variable) else found
         if node.id not in self.around:
             raise self.source.fault(node, f"{node.id!r} is no name here; define or import it above the script")
         return self._from_around(self.around[node.id], node.id)

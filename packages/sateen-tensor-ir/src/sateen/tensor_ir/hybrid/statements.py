@@ -19,7 +19,6 @@ from sateen.tensor_ir.hybrid.names import Role, parameters
 from sateen.tensor_ir.hybrid.source import ScriptError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
-from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Expr, as_expr
 from sateen.tensor_ir.ir.span import Span
 from sateen.tensor_ir.ir.visit import walk
@@ -65,8 +64,6 @@ class Statements(Expressions):
         self.may_store = caller is None
         """Whether it may write to memory of its caller: it is called as a statement."""
         self.workers: int = 0 if caller is None else caller.workers
-        self.lane: tuple[Expr, Expr] = (ex.const(1), ex.const(0)) if caller is None else caller.lane
-        """The number of elements of a variable's memory, and which of them is it: each lane of a vector has its own."""
         self.is_conditional = caller is not None and caller.is_conditional
         self.statement_call: ast.expr | None = None
         self.hint = ""
@@ -213,10 +210,9 @@ class Statements(Expressions):
 
     def _variable(self, node: ast.AST, name: str, value: Any) -> Variable:
         first = self._number_of(node, name, value)
-        count, index = self.lane
-        pointer = self.ib.allocate(first.dtype, count, name=name)
-        self.ib.store(pointer, index, first)
-        return Variable(pointer, index, self.workers)
+        pointer = self.ib.allocate(first.dtype, 1, name=name)
+        self.ib.store(pointer, 0, first)
+        return Variable(pointer, self.workers)
 
     def _change(self, target: ast.Name, value: Any) -> None:
         variable = next(block[target.id] for block in reversed(self.blocks) if target.id in block)
@@ -233,7 +229,7 @@ class Statements(Expressions):
                 target,
                 f"variable {target.id!r} is of {kind}, found {number.dtype}; convert with .astype({str(kind)!r})",
             )
-        self.ib.store(variable.pointer, variable.index, number)
+        self.ib.store(variable.pointer, 0, number)
 
     def _number_of(self, node: ast.AST, name: str, value: Any, dtype: Any = None) -> Expr:
         if not isinstance(value, (Expr, int, float)):
@@ -307,12 +303,12 @@ class Statements(Expressions):
         name = s.target.id
         with self._iterations(kind in ("serial", "unrolled")):
             if step == 1:
-                with self.ib.for_range(start, stop, name, kind) as i, self._lanes(kind, stop - start, i - start):
+                with self.ib.for_range(start, stop, name, kind) as i:
                     self.block(s.body, {name: i})
                 return
             first, last = (start, stop) if step > 0 else (stop, start)
             count = (last - first + (abs(step) - 1)) // abs(step)
-            with self.ib.for_range(0, count, name, kind) as k, self._lanes(kind, count, k):
+            with self.ib.for_range(0, count, name, kind) as k:
                 self.block(s.body, {name: start + k * step})
 
     @contextmanager
@@ -321,14 +317,6 @@ class Statements(Expressions):
         self.workers += not in_order
         yield
         self.workers = before
-
-    @contextmanager
-    def _lanes(self, kind: str, count: Any, index: Expr) -> Iterator[None]:
-        before = self.lane
-        if kind == "vectorized":
-            self.lane = (subscript(as_expr(count)), subscript(index))
-        yield
-        self.lane = before
 
     def constant(self, data: np.ndarray[Any, Any], name: str) -> BufferPointer:
         known = self.program.constants.setdefault(id(data), (data, constant(data, name)))

@@ -135,6 +135,8 @@ class AxisKind(Enum):
     REDUCE = "reduce"
     TIME = "time"
     """The steps of a scan, which follow one another."""
+    ORDERED = "ordered"
+    """The iterations of statements, which follow one another."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -201,6 +201,8 @@ class _Nest:
         self.state: State = [(builder.buffers[t], self.indices) for t in self.stage.outputs] if self.reduces else []
         self.bound = [leaf for leaf in self.leaves if leaf.kind is AxisKind.REDUCE and leaf in self.stage.threads]
         self.replaced = self._first_replaced()
+        self.inner: Stmt = EMPTY
+        """What the loops of a stage without body are around."""
         if self.adopted:
             self._check_adopted()
 
@@ -280,6 +282,10 @@ class _Nest:
                     )
         return substitute(_Rebind(storage).rewrite(rename_bound(statement)), strides)
 
+    def within(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
+        self.inner = substitute(self.program(statement, buffers), self.plan.axis_value)
+        return self.loops()
+
     def _from(self, position: int) -> Stmt:
         """The loops from `position` inwards; a reduction is initialised before its first reduce loop."""
         if position == self.replaced:
@@ -294,7 +300,7 @@ class _Nest:
         if position == self.replaced:
             return self._instruction(position, fresh=False)
         if position == len(self.leaves) and not self.stage.op.body:
-            return EMPTY
+            return self._guarded(self.plan.guards, self.inner)
         if position == len(self.leaves):
             return self._update() if self.reduces else self._stores()
         leaf = self.leaves[position]

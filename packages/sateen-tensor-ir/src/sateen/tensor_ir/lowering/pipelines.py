@@ -28,6 +28,7 @@ from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
 from sateen.tensor_ir.lowering.refuse_imports import refuse_imports
 from sateen.tensor_ir.lowering.remarks import Listener, unheard
+from sateen.tensor_ir.lowering.separate_lanes import separate_lanes
 from sateen.tensor_ir.lowering.share_warp_memory import share_warp_memory
 from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.lowering.skip_regions import skip_regions
@@ -45,6 +46,7 @@ PASSES: tuple[Pass, ...] = (
     skip_regions,
     call_traces,
     interleave_threads,
+    separate_lanes,
     cut_expressions,
     simplify,
     tighten_loops,

@@ -82,6 +82,11 @@ def _whole(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     """A stage that is always computed as a whole; its reads may use axes of their own beside its loops."""
     if stage.attach is not None:
         raise ScheduleError(f"compute_at: {stage.name!r} is computed as a whole, at root")
+    if stage.op.is_statement:
+        plan.base = {axis: ex.const(0) for axis in stage.op.axis}
+        plan.extent = {axis: axis.extent for axis in stage.op.axis}
+        _plan_loops(stage, plan, analyzer)
+        return
     used = {v for e in plan.body for v in walk(e) if isinstance(v, IterVar)}
     plan.loops = {axis: axis.extent for axis in (*stage.leaves, *used)}
     plan.value = {axis: axis for axis in stage.leaves}

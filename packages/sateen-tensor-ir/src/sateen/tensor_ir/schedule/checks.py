@@ -54,8 +54,24 @@ def require_data(stage: StageState, axis: IterVar, primitive: str, reason: str) 
     """Check that the loop is no reduction; `reason` completes the message."""
     require_leaf(stage, axis, primitive)
     require_untimed(stage, axis, primitive)
+    require_independent(stage, axis, primitive)
     if axis.kind is AxisKind.REDUCE:
         raise ScheduleError(f"{at(stage, primitive, axis)}: it is a reduction, {reason}")
+
+
+def require_independent(stage: StageState, axis: IterVar, primitive: str) -> None:
+    """Check that no statement asks for the order of the iterations."""
+    if axis.kind is AxisKind.ORDERED:
+        raise ScheduleError(
+            f"{at(stage, primitive, axis)}: its iterations follow one another, since they share elements that "
+            f"{stage.name!r} stores; split, unroll or reorder it"
+        )
+
+
+def require_expressions(stage: StageState, primitive: str) -> None:
+    """Check that the stage is computed by expressions, whose elements may be computed anywhere and twice."""
+    if stage.op.is_statement:
+        raise ScheduleError(f"{primitive}: {stage.name!r} is computed by statements, which run once and as they are")
 
 
 def require_untimed(stage: StageState, axis: IterVar, primitive: str) -> None:

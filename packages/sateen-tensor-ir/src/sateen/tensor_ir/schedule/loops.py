@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
 
@@ -10,7 +11,14 @@ from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr, co
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.schedule.checks import at, require_axis, require_own, require_own_storage, require_untimed
+from sateen.tensor_ir.schedule.checks import (
+    at,
+    require_axis,
+    require_expressions,
+    require_own,
+    require_own_storage,
+    require_untimed,
+)
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.state import StageState
 
@@ -79,6 +87,8 @@ class LoopPrimitives(StageState):
 
     def _check_tail(self, parent: IterVar, factor: Expr, tail: Tail) -> None:
         where = at(self, "split", parent)
+        if tail in (Tail.SHIFT, Tail.ROUND_UP):
+            require_expressions(self, f"{where}, tail={tail.value!r}")
         if tail is Tail.SHIFT:
             if parent.kind is AxisKind.REDUCE:
                 raise ScheduleError(f"{where}: a shifted tail would add the overlapping terms of the reduction twice")
@@ -197,8 +207,21 @@ class LoopPrimitives(StageState):
                     if axis in there:
                         here[axis] = there.pop(axis)
         places = sorted(position(axis, self.leaves) for axis in axes)
+        leaves = list(self.leaves)
         for place, axis in zip(places, axes, strict=True):
-            self.leaves[place] = axis
+            leaves[place] = axis
+        self._check_order(leaves)
+        self.leaves = leaves
+
+    def _check_order(self, leaves: Sequence[IterVar]) -> None:
+        """Loops whose iterations follow one another stay in order."""
+        before, after = ([x for x in those if x.kind is AxisKind.ORDERED] for those in (self.leaves, leaves))
+        for old, new in zip(before, after, strict=True):
+            if old is not new:
+                raise ScheduleError(
+                    f"{at(self, 'reorder', new)}: its iterations follow those of {old.name!r}, since both share "
+                    f"elements that {self.name!r} stores; leave these two in order"
+                )
 
     def _owner_of(self, axis: IterVar) -> StageState:
         """The stage that is attached here and whose reduce loop may move into this nest."""

@@ -9,7 +9,14 @@ from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir.buffer import Scope, tagged_scope
 from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.identity import is_among, position
-from sateen.tensor_ir.schedule.checks import at, require_axis, require_internal, require_own_storage, twin
+from sateen.tensor_ir.schedule.checks import (
+    at,
+    require_axis,
+    require_expressions,
+    require_internal,
+    require_own_storage,
+    twin,
+)
 from sateen.tensor_ir.schedule.relations import Split
 from sateen.tensor_ir.schedule.state import StageState
 
@@ -108,6 +115,7 @@ class PlacePrimitives(StageState):
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""
         require_axis(self, axis, "storage_align")
+        require_expressions(self, at(self, "storage_align", axis))
         if not is_among(axis, self.axes):
             raise ScheduleError(f"{at(self, 'storage_align', axis)}: expects a data axis of the operation")
         whole = isinstance(factor, Integral) and isinstance(offset, Integral)

@@ -10,7 +10,15 @@ from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, const
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREADS, VTHREADS, LoopKind
-from sateen.tensor_ir.schedule.checks import at, require_data, require_leaf, require_own, require_untimed
+from sateen.tensor_ir.schedule.checks import (
+    at,
+    require_data,
+    require_expressions,
+    require_independent,
+    require_leaf,
+    require_own,
+    require_untimed,
+)
 from sateen.tensor_ir.schedule.pragmas import OTHER, PRAGMAS, PRIMITIVES, plain_value
 from sateen.tensor_ir.schedule.state import PrefetchRequest, StageState
 from sateen.tensor_ir.schedule.threads import VTHREAD, ThreadAxis
@@ -63,6 +71,7 @@ class RunPrimitives(StageState):
         """
         require_leaf(self, axis, "bind")
         require_untimed(self, axis, "bind")
+        require_independent(self, axis, "bind")
         if not isinstance(thread, ThreadAxis):
             raise ScheduleError(
                 f"{at(self, 'bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
@@ -162,6 +171,7 @@ class RunPrimitives(StageState):
             raise ScheduleError(
                 f"{at(self, 'prefetch', axis)}: expects an integer of at least 1 as distance, found {distance!r:.80}"
             )
+        require_expressions(self, at(self, "prefetch", axis))
         self.prefetches.append(PrefetchRequest(tensor, axis, distance))
 
     def tensorize(self, axis: IterVar, instruction: Instruction) -> None:
@@ -175,6 +185,7 @@ class RunPrimitives(StageState):
         difference.
         """
         require_own(self, axis, "tensorize")
+        require_expressions(self, at(self, "tensorize", axis))
         if self.tensorized is not None:
             raise ScheduleError(
                 f"{at(self, 'tensorize', axis)}: {self.tensorized[1].name!r} replaces loop "

@@ -84,13 +84,33 @@ class ExternOp(Operation):
     def whole_inputs(self) -> tuple[Tensor, ...]:
         return self._inputs
 
+    @property
+    def tensors(self) -> Mapping[Buffer, Tensor]:
+        """The input or output that each buffer stands for."""
+        return dict(zip((*self.input_buffers, *self.output_buffers), (*self._inputs, *self.outputs), strict=True))
+
     def nest(self, builder: NestBuilder) -> Stmt:
-        given = zip((*self.input_buffers, *self.output_buffers), (*self._inputs, *self.outputs), strict=True)
-        return builder.program(self.program, dict(given))
+        return builder.program(self.program, self.tensors)
 
     def evaluate(self, oracle: Oracle) -> list[Array]:
         given = list(zip(self.input_buffers, self._inputs, strict=True))
         return oracle.program(self.name, self.program, given, self.output_buffers)
+
+
+class LoopNestOp(ExternOp):
+    """An extern whose outermost loops are its axes, and `inner` is their body."""
+
+    __slots__ = ("inner",)
+
+    is_statement = True
+
+    def __init__(self, extern: ExternOp, axis: tuple[IterVar, ...], inner: Stmt) -> None:
+        super().__init__(extern.name, extern.inputs, extern.input_buffers, extern.output_buffers, extern.program)
+        self.axis = axis
+        self.inner = inner
+
+    def nest(self, builder: NestBuilder) -> Stmt:
+        return builder.within(self.inner, self.tensors)
 
 
 def var(name: str = "n", dtype: str | DType = "index") -> ex.Var:

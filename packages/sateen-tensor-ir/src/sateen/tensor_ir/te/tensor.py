@@ -179,6 +179,9 @@ class Operation(ABC):
         self.span: Span | None = caller_span()
         self.outputs = tuple(Tensor(self, i, s, d) for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True)))
 
+    is_statement: ClassVar[bool] = False
+    """Whether a statement computes all outputs, so that its loops run each iteration once."""
+
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that it reads."""
@@ -334,6 +337,9 @@ class NestBuilder(Protocol):
 
     def program(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
         """A statement that runs once, with the storage of tensors for its buffers."""
+
+    def within(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
+        """The stage's loops around such a statement."""
 
 
 class Oracle(Protocol):
