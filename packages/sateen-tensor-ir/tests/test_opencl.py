@@ -166,6 +166,23 @@ def test_the_first_thread_stores_what_all_compute(launch):
         np.testing.assert_allclose(found, x * x.sum(1, keepdims=True), rtol=1e-4)
 
 
+def test_the_threads_of_a_sum_inside_compute_the_same_around_it(launch):
+    a, k = te.placeholder((5, 32), name="A"), te.reduce_axis(32, "k")
+    b = te.compute((5,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    c = te.compute((5,), lambda i: b[i] + 2.0, name="C")
+    s = te.create_schedule(c)
+    s[c].bind(c.op.axis[0], BLOCK_X)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[b].bind(k, X)
+    s[c].set_store_predicate(X.var.equal(0))
+    x, found = floats(5, 32), np.zeros(5, "float32")
+    launch(lower(s, [a, c]), x, found)
+    np.testing.assert_allclose(found, x.sum(1) + 2, rtol=1e-4, atol=1e-4)
+    s[c].set_store_predicate(X.var.equal(1))
+    with pytest.raises(ScheduleError, match="set_store_predicate of 'C': expects a condition that the first thread"):
+        lower(s, [a, c])
+
+
 def own(s, b, c, _):
     s[b].compute_at(s[c], c.op.axis[1])
 

@@ -31,7 +31,7 @@ def check_legality(plans: Plans, analyzer: Analyzer) -> None:
         _check_prefetches(plans, stage)
         _check_blocks(plans, stage, analyzer)
         _check_environment(plans, stage, analyzer)
-        _check_store_predicate(stage, analyzer)
+        _check_store_predicate(plans, stage, analyzer)
 
 
 def _check_vectorized_hosts(stage: StageState) -> None:
@@ -209,14 +209,18 @@ def _check_environment(plans: Plans, scan: StageState, analyzer: Analyzer) -> No
                         )
 
 
-def _check_store_predicate(stage: StageState, analyzer: Analyzer) -> None:
-    """A store may be left to the first of the threads that all compute the same."""
+def _check_store_predicate(plans: Plans, stage: StageState, analyzer: Analyzer) -> None:
+    """A store may be left to the first of the threads that all compute the same: those around it that share it, those of
+    its reduction, and those that only stages computed inside this one are bound to."""
     if stage.store_predicate is None:
         return
     own = {tag for leaf, tag in stage.threads.items() if leaf.kind is AxisKind.DATA}
     path = [(host, leaf) for host, leaf in attach_path(stage) if shared_by_threads(stage, host, leaf)]
     loops = [(host, leaf) for host, leaf in path if host.threads.get(leaf) not in own]
     loops += [(stage, leaf) for leaf in stage.threads if leaf.kind is AxisKind.REDUCE]
+    around = {host.threads.get(leaf) for host, leaf in attach_path(stage)} | own
+    inside = [other for other in plans if any(host is stage for host, _ in attach_path(other))]
+    loops += [(other, leaf) for other in inside for leaf, tag in other.threads.items() if tag not in around]
     first: dict[Var, Expr] = {leaf: ex.const(0) for _, leaf in loops}
     first |= {host.thread_variables[leaf]: ex.const(0) for host, leaf in loops if leaf in host.thread_variables}
     for leaf, variable in stage.thread_variables.items():
