@@ -210,8 +210,8 @@ def _check_environment(plans: Plans, scan: StageState, analyzer: Analyzer) -> No
 
 
 def _check_store_predicate(plans: Plans, stage: StageState, analyzer: Analyzer) -> None:
-    """A store may be left to the first of the threads that all compute the same: those around it that share it, those of
-    its reduction, and those that only stages computed inside this one are bound to."""
+    """A store may be left to the first of the threads that all compute the same: those around it that share it, those
+    of its reduction, and those that only stages computed inside this one are bound to."""
     if stage.store_predicate is None:
         return
     own = {tag for leaf, tag in stage.threads.items() if leaf.kind is AxisKind.DATA}
