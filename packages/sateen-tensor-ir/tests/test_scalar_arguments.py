@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sateen.runtime.errors import ArgumentError, CodegenError, ScheduleError
+from sateen.runtime.errors import ArgumentError, CodegenError, ExpressionError, ScheduleError
 from sateen.tensor_ir import build, load_json, lower, save_json, te
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir.digests import digest
@@ -96,11 +96,23 @@ def test_numbers_of_another_type_are_refused() -> None:
     refused("argument 3 (y): expected", 1.0, X, 2, 4.0)
 
 
-def test_an_extent_that_shapes_give_is_no_argument() -> None:
+def test_an_extent_that_shapes_give_may_be_an_argument_that_agrees() -> None:
+    s, arguments, _ = scaled()
+    function = lower(s, [*arguments, arguments[1].shape[0]])
+    compiled, found = build(s, [*arguments, arguments[1].shape[0]]), np.zeros(4, "float32")
+    compiled(2.5, X, 2, found, 5)
+    assert found.tolist() == [5.0, 7.5, 10.0, 0.0]
+    with pytest.raises(
+        ArgumentError, match=re.escape("expected n = 4 as in argument 'n' in dimension 0 of shape (n,)")
+    ):
+        compiled(2.5, X, 2, found, 4)
+    with pytest.raises(ArgumentError, match=re.escape("argument 'x' expects shape [4], found [5]")):
+        run(function, [np.array(2.5, "float32"), X, np.array(2), found, np.array(4)])
+
+
+def test_what_is_no_number() -> None:
     s, arguments, y = scaled()
-    n = arguments[1].shape[0]
     for given, message in (
-        ([*arguments, n], "lower: 'n' is an extent of another argument, which gives its value; leave it out"),
         ([*arguments, arguments[0]], "lower: 'a' is among the arguments twice"),
         ([*arguments, y.op.axis[0]], "lower expects variables made by te.var as arguments, found axis 'i'"),
     ):
@@ -183,3 +195,9 @@ def test_an_extent_that_no_argument_gives_is_refused() -> None:
     s, (_, x, y) = doubled()
     with pytest.raises(CodegenError, match="no argument's shape gives the extent 'n'; list it among the arguments"):
         build(s, [x, y])
+
+
+def test_a_symbol_of_data_is_no_extent() -> None:
+    n = te.var("n", "int32")
+    with pytest.raises(ExpressionError, match=re.escape("a shape expects indices, found n (int32); te.var('n') is an")):
+        te.placeholder((n + 1,))

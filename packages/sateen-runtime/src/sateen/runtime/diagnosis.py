@@ -144,6 +144,8 @@ def _is_as_expected(signature: Signature, arguments: Sequence[NDArray], failure:
     extent = parameter.shape[failure.dimension]
     if isinstance(extent, int):
         return extent == found[failure.dimension]
+    if (number := _number(signature, arguments, extent)) is not None:
+        return number == found[failure.dimension]
     given = (
         (i, d)
         for i, p in enumerate(signature.parameters[: len(arguments)])
@@ -162,11 +164,21 @@ def _extent(signature: Signature, arguments: Sequence[NDArray], failure: Failure
         return str(extent)
     if extent == f"{signature.parameters[failure.argument].name}.shape{failure.dimension}":
         return "the extent that other arguments give"
+    if (number := _number(signature, arguments, extent)) is not None:
+        return f"{extent} = {number} as in argument {extent!r}"
     for parameter, argument in list(zip(signature.parameters, arguments, strict=False))[: failure.argument + 1]:
         for symbol, value in zip(parameter.shape, argument.shape, strict=False):
             if symbol == extent:
                 return f"{extent} = {value} as in {parameter.name}"
     return extent
+
+
+def _number(signature: Signature, arguments: Sequence[NDArray], name: str) -> int | None:
+    """The number among the arguments that gives the extent of this name; None if there is none."""
+    for parameter, argument in zip(signature.parameters, arguments, strict=False):
+        if (parameter.name, parameter.shape, str(parameter.dtype)) == (name, (), "int64"):
+            return int(argument.numpy()[()])
+    return None
 
 
 def _shape(extents: Sequence[int | str]) -> str:

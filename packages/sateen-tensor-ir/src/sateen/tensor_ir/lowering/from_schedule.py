@@ -140,7 +140,6 @@ def _parameters(
     known = {t for s in schedule.stages for t in s.outputs}
     parameters: dict[Tensor | Var, Buffer] = {}
     sizes = _sizes(schedule, (t for t in arguments if isinstance(t, Tensor)))
-    given = {v for t in arguments if isinstance(t, Tensor) for v in t.shape if isinstance(v, Var)}
     if not isinstance(buffers, Mapping) or not all(isinstance(b, Buffer) for b in buffers.values()):
         raise ScheduleError("lower expects buffers= to give a buffer (te.decl_buffer) for a tensor: {A: buffer}")
     for tensor in arguments:
@@ -152,7 +151,7 @@ def _parameters(
         if tensor in parameters:
             raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
         if isinstance(tensor, Var):
-            parameters[tensor] = _number(tensor, given, sizes)
+            parameters[tensor] = _number(tensor, sizes)
             continue
         is_twin = tensor not in known and tensor.name in {t.name for t in known}
         if is_twin or (tensor not in known and not tensor.op.is_given):
@@ -192,14 +191,10 @@ def _sizes(schedule: Schedule, parameters: Iterable[Tensor | Var]) -> set[Expr]:
     return {v for t in tensors for e in t.shape for v in walk(e) if isinstance(v, Var)}
 
 
-def _number(variable: Var, given: Container[Var], sizes: Container[Expr]) -> Buffer:
+def _number(variable: Var, sizes: Container[Expr]) -> Buffer:
     """The parameter that holds the value of a variable."""
     if isinstance(variable, IterVar):
         raise ScheduleError(f"lower expects variables made by te.var as arguments, found axis {variable.name!r}")
-    if variable in given:
-        raise ScheduleError(
-            f"lower: {variable.name!r} is an extent of another argument, which gives its value; leave it out"
-        )
     kind = INT64 if variable.dtype == INDEX else variable.dtype
     place = Device.of("cpu") if variable in sizes else None
     return Buffer(variable.name, (), kind, alignment=kind.bytes, device=place)

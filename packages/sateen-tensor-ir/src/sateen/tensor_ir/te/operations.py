@@ -19,6 +19,7 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
 from sateen.tensor_ir.ir.types import INDEX, INT64, element_type, value_type
+from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.te.blocks import BlockBody
 from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor, check_body
 
@@ -124,7 +125,7 @@ def var(name: str = "n", dtype: str | DType = "index") -> ex.Var:
 
 def placeholder(shape: Any, dtype: str | DType = "float32", name: str = "placeholder") -> Tensor:
     """An argument of `shape` (ints or symbolic extents). Raises ExpressionError for an invalid shape or name."""
-    return PlaceholderOp(name, [shape_of(shape)], [element_type(dtype)]).outputs[0]
+    return PlaceholderOp(name, [_extents(shape)], [element_type(dtype)]).outputs[0]
 
 
 def constant(data: Any, name: str = "constant") -> Tensor:
@@ -152,7 +153,7 @@ def compute(
     schedule it: `.op.tag`, `.op.attrs`. A function that calls an instruction (`te.decl_tensor_intrin`) takes the
     indices of a block. Raises ExpressionError if it does not, or for an axis that no reduction declares.
     """
-    extents = shape_of(shape)
+    extents = _extents(shape)
     names = _axis_names(function, len(extents), name)
     span = caller_span()
     axis = tuple(IterVar(name=n, extent=e, span=span) for n, e in zip(names, extents, strict=False))
@@ -213,6 +214,17 @@ def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
             f"piecewise over axis {axis.name!r} of extent {axis.extent} expects as many bodies, found {len(bodies)}"
         )
     return choices.piecewise(bodies, axis)
+
+
+def _extents(shape: Any) -> tuple[Expr, ...]:
+    """A shape of indices: a symbol that is data has no value before the arrays are there."""
+    extents = shape_of(shape)
+    data = next((v for e in extents for v in walk(e) if isinstance(v, ex.Var) and v.dtype != INDEX), None)
+    if data is not None:
+        raise ExpressionError(
+            f"a shape expects indices, found {data.name} ({data.dtype}); te.var({data.name!r}) is an index"
+        )
+    return extents
 
 
 def _axis_names(function: Callable[..., Any], rank: int, name: str) -> list[str]:

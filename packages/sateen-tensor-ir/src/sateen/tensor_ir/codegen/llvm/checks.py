@@ -92,7 +92,7 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
     ]
     for symbol, number in function.numbers:
         i = function.parameters.index(number)
-        symbols[symbol] = _number(w, i, number, tensors[i])
+        symbols[symbol] = _number(w, i, number, tensors[i], min(program.greatest.get(symbol, MOST_NUMBER), MOST_NUMBER))
     for i, b in enumerate(function.parameters):
         pending += _bind_symbols(w, i, b, tensors[i], symbols, program.greatest)
     for i, d, extent, found in pending:
@@ -188,11 +188,11 @@ def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
     return tensor
 
 
-def _number(w: _Writer, i: int, b: Buffer, tensor: str) -> str:
-    """The value of a symbol that argument i holds, which is in range."""
+def _number(w: _Writer, i: int, b: Buffer, tensor: str, most: int) -> str:
+    """The value of a symbol that argument i holds, which is in [0, most]."""
     (place,) = _check_data(w, i, b, tensor, {}).operands
     found = w.emit(f"load i64, {place}, align {b.alignment}")
-    w.require(w.emit(f"icmp ule i64 {found}, {MOST_NUMBER}"), Status.SHAPE.at(i))
+    w.require(w.emit(f"icmp ule i64 {found}, {most}"), Status.SHAPE.at(i))
     return found
 
 
