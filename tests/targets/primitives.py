@@ -218,6 +218,14 @@ def compute_at() -> Scheduled:
     return blur.scheduled()
 
 
+def compute_at_fused() -> Scheduled:
+    """The rows that tiles of a fused loop touch, where tiles begin and end within rows."""
+    blur = Blur.make()
+    outer, _ = blur.s[blur.C].split(blur.s[blur.C].fuse(*blur.C.op.axis), factor=16)
+    blur.s[blur.B].compute_at(blur.s[blur.C], outer)
+    return blur.scheduled()
+
+
 def compute_inline() -> Scheduled:
     blur = Blur.make()
     blur.s[blur.B].compute_inline()
@@ -364,6 +372,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "prefetch": prefetch,
     "tensorize": tensorize,
     "compute_at": compute_at,
+    "compute_at a fused loop": compute_at_fused,
     "compute_inline": compute_inline,
     "compute_root": compute_root,
     "set_scope local": set_scope("local"),

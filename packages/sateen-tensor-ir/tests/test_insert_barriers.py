@@ -200,6 +200,26 @@ def test_a_thread_waits_for_what_another_one_of_its_block_stores_in_global_memor
     assert "barrier" not in text("t"), "each thread reads what it has stored itself"
 
 
+def test_a_thread_finds_its_own_elements_again_in_every_part_of_a_tile():
+    body = """
+        thread blockIdx.x b in [0, 2):
+          for k in [0, 4):
+            thread threadIdx.x t in [0, 8):
+              for v in [0, 2):
+                for i in [0, 2):
+                  C[k, v * 32 + b * 16 + t * 2 + i] = A[t]
+          thread threadIdx.x u in [0, 8):
+            for w in [0, {count}):
+              B[u] = C[0, w * {step} + b * 16 + u * 2]
+    """
+
+    def text(count, step):
+        return format_stmt(insert_barriers(function(body.format(count=count, step=step)).body))
+
+    assert "barrier" not in text(2, 32)
+    assert text(2, 8).count("barrier global") == 1
+
+
 HALVES = """
     thread blockIdx.x b in [0, 8):
       allocate S: shared float32[2, 8]

@@ -171,6 +171,7 @@ def test_env_threads_refuses_what_blocks_or_threads_can_not_do() -> None:
     refused(ScheduleError, "expects a list of axes made by te.thread_axis", lambda: s[total].env_threads("threadIdx.x"))
     refused(ScheduleError, "expects different axes of hardware, found none", lambda: s[total].env_threads([]))
     s[total].env_threads([BLOCK])
+    refused(ScheduleError, "around all steps of the scan", lambda: s[total].split(s[total].leaves[0], 2))
     refused(ScheduleError, "it has been called already", lambda: s[total].env_threads([THREAD]))
     refused(ScheduleError, "no loop of a step is bound to blockIdx.x", lambda: lower(s, [x, total]))
     outer, inner = s[update].split(update.op.axis[1], factor=4)

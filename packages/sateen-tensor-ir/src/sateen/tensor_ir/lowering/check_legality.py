@@ -187,10 +187,11 @@ def _check_environment(plans: Plans, scan: StageState, analyzer: Analyzer) -> No
     for axis in scan.environment.values():
         if analyzer.prove(plans[scan].loops[axis] <= 1):
             continue
+        count = analyzer.constant(plans[scan].loops[axis])
         others = [other for other in scan.environment.values() if other is not axis]
         for recurrence in scan.op.recurrences:
             update = plans[scan.schedule[recurrence.update]]
-            own = owners([update.axis_value[a] for a in update.stage.axes], axis, others, analyzer)
+            own = owners([update.axis_value[a] for a in update.stage.axes], axis, count, others, analyzer)
             where = f"env_threads in stage {scan.name!r}, axis {scan.threads[axis]}"
             if not own:
                 raise ScheduleError(
@@ -202,7 +203,7 @@ def _check_environment(plans: Plans, scan: StageState, analyzer: Analyzer) -> No
                     if read.tensor not in (recurrence.state, recurrence.update):
                         continue
                     places = [substitute(i, plan.axis_value) for i in read.indices]
-                    if own.isdisjoint(owners(places, axis, others, analyzer)):
+                    if own.isdisjoint(owners(places, axis, count, others, analyzer)):
                         raise ScheduleError(
                             f"{where}: {plan.stage.name!r} reads {read}, which another block may have computed, and "
                             "blocks can't wait for each other; bind that loop to threadIdx instead"

@@ -311,6 +311,7 @@ class _Places:
 
     def __init__(self, kernel: For, extents: Mapping[str, int]) -> None:
         self.axes = {tag: Var(tag) for tag in THREAD_TAGS}
+        self.extents = extents
         self.analyzer = Analyzer()
         for tag, extent in extents.items():
             self.analyzer.bind(self.axes[tag], 0, extent)
@@ -324,4 +325,5 @@ class _Places:
     def owners(self, indices: Sequence[Expr], axis: str) -> frozenset[Owner]:
         """The ways in which indices tell the thread along an axis."""
         blocks = [self.axes[tag] for tag in BLOCKS]
-        return owners([substitute(i, self.values) for i in indices], self.axes[axis], blocks, self.analyzer)
+        places = [substitute(i, self.values) for i in indices]
+        return owners(places, self.axes[axis], self.extents[axis], blocks, self.analyzer)

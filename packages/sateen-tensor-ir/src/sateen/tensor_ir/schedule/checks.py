@@ -32,6 +32,8 @@ def require_leaf(stage: StageState, axis: IterVar, primitive: str) -> None:
             f"{at(stage, primitive, axis)}: it is no loop of this stage, whose loops are {stage.loop_names}"
             f"{twin(stage, axis)}"
         )
+    if is_among(axis, [*stage.environment.values()]):
+        raise ScheduleError(f"{at(stage, primitive, axis)}: it is a loop around all steps of the scan, by env_threads")
     if stage.attach is not None and axis in stage.attach[0].blocks:
         raise ScheduleError(
             f"{at(stage, primitive, axis)}: reorder has moved it into {stage.attach[0].name!r}, whose loop it is now"
