@@ -82,11 +82,11 @@ def test_each_device_has_its_own_memory():
     graph = net()
     plan = plan_memory(graph)
     there, y, z, back, _ = (node.outputs[0] for node in graph.nodes)
-    assert plan.workspaces == {OPENCL: 256, cpu(): 128}
+    assert plan.workspaces == {OPENCL: 512, cpu(): 128}
     assert plan.workspace[back] == 0
-    assert {plan.workspace[there], plan.workspace[y]} == {0, 128}
+    assert {plan.workspace[there], plan.workspace[y]} == {0, 256}
     assert plan.workspace[z] != plan.workspace[y]
-    assert (dict(plan.parameter_blocks), plan.parameter_bytes, plan.workspace_bytes) == ({OPENCL: 64}, 0, 128)
+    assert (dict(plan.parameter_blocks), plan.parameter_bytes, plan.workspace_bytes) == ({OPENCL: 256}, 0, 128)
 
 
 def test_a_copy_to_where_a_value_is_goes_away():
@@ -320,12 +320,12 @@ def test_bodies_have_a_workspace_on_each_device():
     verify_graph(graph)
     plan = plan_memory(graph)
     relu, choice = graph.nodes
-    assert plan.bodies[choice.op.then_branch].workspaces == {OPENCL: 256, cpu(): 128}
+    assert plan.bodies[choice.op.then_branch].workspaces == {OPENCL: 512, cpu(): 128}
     assert plan.bodies[choice.op.else_branch].workspaces == {cpu(): 256}
-    assert plan.workspaces == {cpu(): 384, OPENCL: 256}
+    assert plan.workspaces == {cpu(): 384, OPENCL: 512}
     assert plan.body_workspaces == {choice: {OPENCL: 0, cpu(): 0}}
     assert plan.workspace == {relu.outputs[0]: 256}
-    assert (dict(plan.scratch), plan.least_bytes) == ({}, 640)
+    assert (dict(plan.scratch), plan.least_bytes) == ({}, 896)
 
 
 def test_networks_on_devices_inside_bodies_are_refused():
@@ -355,7 +355,7 @@ graph repeated
     )
     verify_graph(graph)
     plan = plan_memory(graph)
-    assert plan.workspaces == {cpu(): 64, OPENCL: 1600}
+    assert plan.workspaces == {cpu(): 64, OPENCL: 1792}
     assert plan.scratch == {graph.nodes[0]: (0, 0)}
     assert plan.body_workspaces == {graph.nodes[0]: {}}
 

@@ -2,7 +2,7 @@
 
     header    64 bytes: magic, format version, where sections begin, place, size and SHA-256 of the manifest
     manifest  JSON: producer, target, inputs, outputs, workspace sizes, options, place and digests of each section
-    sections  native library, parameters; each at a multiple of 4096 bytes
+    sections  native library, parameters, kernels of a device; each at a multiple of 4096 bytes
 
 `artifact_reader` reads it and trusts nothing that it has not checked.
 """
@@ -30,6 +30,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArtifactError
 from sateen.runtime.exported_network import with_parameters
 from sateen.runtime.files import replacing
+from sateen.runtime.launches import NetworkLaunch
 from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
 from sateen.runtime.network_module import description_of, network_module
@@ -47,7 +48,9 @@ LEAF_BYTES = 4 << 20
 HEADER = struct.Struct("<8sIIQQ32s")
 PAGE = 4096
 SECTIONS = ("library", "parameters")
-"""The sections that every artifact has and this version knows."""
+"""The sections that every artifact has."""
+DEVICE_SECTION = "kernels"
+"""The section that artifacts for devices have."""
 
 _NO_DIGEST = "0" * 64
 
@@ -59,6 +62,7 @@ class CodeForm(Enum):
     MODULE = "a module of WebAssembly"
     ARCHIVE = "a static archive"
     SOURCE = "C text"
+    KERNELS = "kernels of a device"
 
     @property
     def option(self) -> str:
@@ -68,12 +72,13 @@ class CodeForm(Enum):
             CodeForm.MODULE: "wasm",
             CodeForm.ARCHIVE: "static",
             CodeForm.SOURCE: "c",
+            CodeForm.KERNELS: "kernels",
         }[self]
 
     @property
     def is_loaded(self) -> bool:
         """Whether something loads it as it is; programs are built with other code."""
-        return self in (CodeForm.LIBRARY, CodeForm.MODULE)
+        return self in (CodeForm.LIBRARY, CodeForm.MODULE, CodeForm.KERNELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +105,14 @@ class Artifact:
     """The kernels that `run` calls, in order, if it writes a clock after each; otherwise empty."""
     stack_bytes: int | None = None
     """The most that a run takes of its caller's stack, in bytes; None where the compiler doesn't know."""
+    kernels: bytes = b""
+    """The code of a device, whose network has no library: text or what its driver loads."""
+    launches: tuple[NetworkLaunch, ...] = ()
+    """What a run launches on a device."""
 
     def __repr__(self) -> str:
         return (
-            f"Artifact({self.types}; {_machine(self.target)}, code {size(len(self.library))}, "
+            f"Artifact({self.types}; {_machine(self.target)}, code {size(len(self.code))}, "
             f"parameters {size(len(self.parameters))}, workspace {size(self.workspace_bytes)})"
         )
 
@@ -111,7 +120,7 @@ class Artifact:
         facts = {
             "target": self.target,
             "made by": self.producer,
-            "code": size(len(self.library)),
+            "code": size(len(self.code)),
             "parameters": size(len(self.parameters)),
             "workspace": size(self.workspace_bytes),
             **{f"option {name}": value for name, value in self.options.items()},
@@ -132,6 +141,12 @@ class Artifact:
         parameters = _block("parameters", "uint8", max(len(self.parameters), 64), alignment, False)
         workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), alignment, True)
         return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, parameters, workspace))
+
+    @property
+    def block_sizes(self) -> list[int]:
+        """The bytes of the blocks that launches refer to: each input and output, parameters, workspace."""
+        arrays = (prod(map(int, p.shape)) * p.dtype.bytes for p in (*self.inputs, *self.outputs))
+        return [*arrays, max(len(self.parameters), 64), max(self.workspace_bytes, 64)]
 
     def to_bytes(self) -> bytes:
         """The file: equal artifacts give equal bytes. Raises ArtifactError for names that a reader would refuse."""
@@ -156,10 +171,12 @@ class Artifact:
             **({"labels": {name: list(labels) for name, labels in self.labels.items()}} if self.labels else {}),
             **({"steps": [s.to_json() for s in self.steps]} if self.steps else {}),
             **({} if self.stack_bytes is None else {"stack": self.stack_bytes}),
+            **({"launches": [launch.to_json() for launch in self.launches]} if self.kernels else {}),
         }
 
     def _sections(self) -> dict[str, bytes | memoryview | Content]:
-        return {"library": self.library, "parameters": self.parameters}
+        of_device = {DEVICE_SECTION: self.kernels} if self.kernels else {}
+        return {"library": self.library, "parameters": self.parameters, **of_device}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file. A concurrent reader of the path sees either the whole old file or the whole new one.
@@ -188,8 +205,15 @@ class Artifact:
         write_library(place, library, header)
 
     @property
+    def code(self) -> bytes:
+        """The library of the host, or the kernels of a device."""
+        return self.kernels or self.library
+
+    @property
     def form(self) -> CodeForm:
         """The form of the code, which decides what it can be exported to."""
+        if self.kernels:
+            return CodeForm.KERNELS
         if self.library.startswith(ARCHIVE_MAGIC):
             return CodeForm.ARCHIVE
         if self.library.startswith(WASM_HEADER):

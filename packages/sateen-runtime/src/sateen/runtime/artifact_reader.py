@@ -10,13 +10,14 @@ import hashlib
 import mmap
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from pathlib import Path
 
 from sateen.runtime.artifact import (
     ARTIFACT_MAGIC,
+    DEVICE_SECTION,
     FORMAT_VERSION,
     HEADER,
     LEAF_BYTES,
@@ -28,6 +29,7 @@ from sateen.runtime.artifact import (
 from sateen.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, object_of, parse, text_of, texts_of
 from sateen.runtime.errors import ArgumentError, ArtifactError
 from sateen.runtime.files import open_regular
+from sateen.runtime.launches import launches_of
 from sateen.runtime.signature import ENTRY, Parameter
 from sateen.runtime.steps import Step
 from sateen.runtime.verified import VerifiedFiles
@@ -38,6 +40,7 @@ _MOST_CODE_BYTES = 1 << 30
 _MOST_PARAMETERS = 65_535
 _MOST_LABELS = 1 << 20
 _DIGEST_CHARACTERS = 64
+_KNOWN = (*SECTIONS, DEVICE_SECTION)
 _FIELDS = ("producer", "target", "inputs", "outputs", "variants", "source", "options", "aliases", "sections")
 
 
@@ -89,11 +92,8 @@ def _read(
         first, raw = _manifest_bytes(view)
         fields = fields_of(parse(raw, "the manifest"), "the manifest", _FIELDS, more=True)
         sections = _sections(fields["sections"], first, len(view))
-        code = sections["library"]
-        if (size := code.end - code.start) > _MOST_CODE_BYTES:
-            raise ArtifactError(f"expected a library of at most {_MOST_CODE_BYTES} bytes, found {size}")
-        library = bytes(view[code.start : code.end])
-        code.check(library)
+        library = _code(view, sections["library"])
+        kernels = _code(view, sections[DEVICE_SECTION]) if DEVICE_SECTION in sections else b""
         parameters = view[sections["parameters"].start : sections["parameters"].end]
         known = None if verified is None or descriptor is None else verified.of(descriptor)
         digest = hashlib.sha256(raw).hexdigest()
@@ -101,9 +101,18 @@ def _read(
             sections["parameters"].check(parameters)
             if verified is not None and descriptor is not None and verified.of(descriptor) == known:
                 known.remember(digest)
-        return _artifact(fields, library, parameters)
+        return _artifact(fields, library, parameters, kernels)
     except ArtifactError as error:
         raise ArtifactError(f"{name}: {error}") from None
+
+
+def _code(view: memoryview, section: _Section) -> bytes:
+    """A copy of the code in a section, checked."""
+    if (size := section.end - section.start) > _MOST_CODE_BYTES:
+        raise ArtifactError(f"expected a {section.name} of at most {_MOST_CODE_BYTES} bytes, found {size}")
+    code = bytes(view[section.start : section.end])
+    section.check(code)
+    return code
 
 
 def _manifest_bytes(view: memoryview) -> tuple[int, bytes]:
@@ -136,7 +145,7 @@ def _sections(value: object, first: int, file_size: int) -> Mapping[str, _Sectio
         start = first + integer_of(fields["offset"], f"the offset of {what}", 0, _MOST_BYTES)
         size = integer_of(fields["size"], f"the size of {what}", 0, _MOST_BYTES)
         leaves = list_of(fields["leaves"], f"the digests of {what}", -(-size // LEAF_BYTES))
-        if boolean_of(fields["required"], f"whether {what} is required") and name not in SECTIONS:
+        if boolean_of(fields["required"], f"whether {what} is required") and name not in _KNOWN:
             raise ArtifactError(f"{what} is required, but this sateen-runtime does not know it; renew sateen-runtime")
         if start + size > file_size:
             raise ArtifactError(
@@ -152,20 +161,20 @@ def _sections(value: object, first: int, file_size: int) -> Mapping[str, _Sectio
     for one, other in pairwise(places):
         if one.end > other.start:
             raise ArtifactError(f"expected sections that lie apart, found {one.name!r} over {other.name!r}")
-    found = {section.name: section for section in places if section.name in SECTIONS}
+    found = {section.name: section for section in places if section.name in _KNOWN}
     for name in SECTIONS:
         if name not in found:
             raise ArtifactError(f"expected a section {name!r}, found {', '.join(s.name for s in places) or 'none'}")
     return found
 
 
-def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryview) -> Artifact:
+def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryview, kernels: bytes) -> Artifact:
     inputs, outputs = _parameters(fields["inputs"], "inputs"), _parameters(fields["outputs"], "outputs")
     aliases = texts_of(fields["aliases"], "the aliases", 512)
     for output, input_ in aliases.items():
         if output not in {p.name for p in outputs} or input_ not in {p.name for p in inputs}:
             raise ArtifactError(f"expected aliases from an output to an input, found {output!r} to {input_!r}")
-    return Artifact(
+    artifact = Artifact(
         text_of(fields["producer"], "the producer", 512),
         text_of(fields["target"], "the target", 65_536),
         inputs,
@@ -179,7 +188,9 @@ def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryvi
         _labels(fields.get("labels", {}), outputs),
         _steps(fields.get("steps", [])),
         _stack_bytes(fields.get("stack")),
+        kernels,
     )
+    return replace(artifact, launches=launches_of(fields.get("launches", []), artifact.block_sizes))
 
 
 def _labels(value: object, outputs: tuple[Parameter, ...]) -> dict[str, tuple[str, ...]]:

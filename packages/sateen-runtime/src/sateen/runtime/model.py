@@ -9,14 +9,16 @@ from typing import Self
 
 import numpy as np
 
-from sateen.runtime.artifact import Artifact, parameter_rows
+from sateen.runtime.artifact import Artifact, CodeForm, parameter_rows
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.content import whole
-from sateen.runtime.device import Device, cpu
+from sateen.runtime.device import Device, DeviceKind, cpu
+from sateen.runtime.devices import OpenDevice, open_device
 from sateen.runtime.diagnosis import wrong_argument
 from sateen.runtime.display import html_table, size
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.fork_safe import ForkSafeLock
+from sateen.runtime.launched_network import LaunchedNetwork
 from sateen.runtime.module import CompiledFunction, Module, load_module
 from sateen.runtime.named_arrays import require_mapping, unknown, wrong_inputs
 from sateen.runtime.ndarray import ALIGNMENT, AnyArray, NDArray, allocator, array, compact, empty
@@ -36,27 +38,40 @@ class Model:
     avoid that, load a model for each thread.
     """
 
-    def __init__(self, artifact: Artifact, module: Module, device: Device) -> None:
-        """Raises ArtifactError if the module does not fit the artifact's manifest, OutOfMemoryError if there is no
-        memory for the workspace.
+    def __init__(self, artifact: Artifact, network: Module | OpenDevice, device: Device) -> None:
+        """A network in a module, or on a device.
+
+        Raises ArtifactError if a module does not fit the artifact's manifest, OutOfMemoryError if there is no memory
+        for the workspace, DeviceError for kernels that the device refuses.
         """
         self.artifact = artifact
         self.device = device
-        self._function: CompiledFunction | None = _entry(artifact, module)
-        block = NDArray.of(np.frombuffer(whole(artifact.parameters) or bytes(64), np.uint8))
-        parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
-        workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
-        self.clock = empty((len(artifact.steps) + 1,), "int64") if artifact.steps else None
+        self._function: CompiledFunction | LaunchedNetwork | None
+        self.clock: NDArray | None = None
         """For a network with timed steps: ticks of the processor at the beginning of the last run and after each of its
         steps."""
-        clock = () if self.clock is None else (self.clock,)
-        self._blocks: tuple[NDArray, ...] = (*clock, parameters, workspace)
+        self._blocks: tuple[NDArray, ...] = ()
+        if isinstance(network, Module):
+            self._function = _entry(artifact, network)
+            self._give_blocks()
+        else:
+            self._function = LaunchedNetwork(artifact, network)
         self._inputs = tuple(p.name for p in artifact.inputs)
         self._input_names = frozenset(self._inputs)
         self._outputs = {p.name: allocator(_shape(p), p.dtype) for p in artifact.outputs}
         self._given: dict[str, AnyArray] = {}
         self._results: Outputs | None = None
         self._lock = ForkSafeLock()
+
+    def _give_blocks(self) -> None:
+        """The memory that a function of the host gets besides inputs and outputs."""
+        artifact = self.artifact
+        block = NDArray.of(np.frombuffer(whole(artifact.parameters) or bytes(64), np.uint8))
+        parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
+        workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
+        self.clock = empty((len(artifact.steps) + 1,), "int64") if artifact.steps else None
+        clock = () if self.clock is None else (self.clock,)
+        self._blocks = (*clock, parameters, workspace)
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
@@ -97,8 +112,8 @@ class Model:
         with self._lock.current:
             if self._function is None:
                 raise ArgumentError("run: expected a model that is open, found one that was closed")
-            if out is None and copy:
-                self._function.call_arrays([*taken, *results.values(), *self._blocks])
+            if (out is None and copy) or isinstance(self._function, LaunchedNetwork):
+                self._function.call_arrays([*map(NDArray.of, taken), *results.values(), *self._blocks])
             else:
                 self._function(*taken, *results.values(), *self._blocks)
         self._results = results
@@ -180,13 +195,14 @@ class Model:
 
 def load(
     source: Artifact | bytes | str | os.PathLike[str],
-    device: Device | str = "cpu",
+    device: Device | str | None = None,
     *,
     threads: int = 0,
     verified: VerifiedFiles | None = None,
 ) -> Model:
     """Load an artifact: a file, its bytes, or the compiler's result.
 
+    `device` says which of several devices of the kind that the artifact is for, by default the first.
     `threads` caps the threads of a run, 0 for all; `verified` skips hashing known parameters. A file is mapped, so
     while a model is in use it may be replaced (as `Artifact.save` does) but not written to. Raises ArtifactError for an
     artifact that is damaged, of another version, or compiled for another processor or device, ArgumentError for a
@@ -195,9 +211,12 @@ def load(
     artifact = source if isinstance(source, Artifact) else read_artifact(source, verified=verified)
     name = "artifact" if isinstance(source, (Artifact, bytes)) else str(source)
     try:
-        place = Device.of(device)
-        if place != cpu():
-            raise ArtifactError(f"compiled for {artifact.target}, which runs on {cpu()}; found device {place}")
+        kind = _target(artifact.target).device_kind
+        place = Device(kind) if device is None else Device.of(device)
+        if place.kind is not kind or (kind is DeviceKind.CPU and place != cpu()):
+            raise ArtifactError(f"compiled for {artifact.target}, which runs on {Device(kind)}; found device {place}")
+        if artifact.form is CodeForm.KERNELS and kind is not DeviceKind.CPU:
+            return Model(artifact, open_device(place), place)
         _check_target(artifact.target)
         if not artifact.form.is_loaded:
             raise ArtifactError(
@@ -209,12 +228,17 @@ def load(
         raise ArtifactError(f"{name}: {error}") from None
 
 
-def _check_target(text: str) -> None:
-    """Raises ArtifactError unless this machine runs code for the target that the manifest names."""
+def _target(text: str) -> Target:
+    """The target that a manifest names. Raises ArtifactError for one that this version does not know."""
     try:
-        target = Target.parse(text)
+        return Target.parse(text)
     except TargetError as error:
         raise ArtifactError(f"{error}; renew sateen-runtime, or compile the model again") from None
+
+
+def _check_target(text: str) -> None:
+    """Raises ArtifactError unless this machine runs code for the target that the manifest names."""
+    target = _target(text)
     host = Target.host()
     if missing := host.missing_features(target):
         raise ArtifactError(

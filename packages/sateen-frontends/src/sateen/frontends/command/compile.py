@@ -61,7 +61,7 @@ def compile_(
             {
                 "output": str(output),
                 "bytes": output.stat().st_size,
-                "library_bytes": len(artifact.library),
+                "library_bytes": len(artifact.code),
                 "parameter_bytes": len(artifact.parameters),
                 "parameter_growth_bytes": growth.bytes,
                 "workspace_bytes": artifact.workspace_bytes,
@@ -73,7 +73,7 @@ def compile_(
         return
     workspace = int(artifact.signature.parameters[-1].shape[0])
     say(
-        f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
+        f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.code))}, parameters "
         f"{size(len(artifact.parameters))}), workspace {size(workspace)}, in {seconds:.2f} s"
     )
     growth.tell()

@@ -10,22 +10,25 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
+from sateen.graph_ir.compile.launch_list import launches_of_entry
 from sateen.graph_ir.compile.lowered_network import LoweredNetwork, lower_network
 from sateen.graph_ir.compile.parameter_block import pack_parameters
 from sateen.graph_ir.compile.parameters import bind_parameters
 from sateen.graph_ir.compile.steps import steps_of
-from sateen.graph_ir.ir import Graph, GraphBuilder, Node, OpSet, TensorType, verify_graph
+from sateen.graph_ir.ir import HOST, Graph, GraphBuilder, Node, OpSet, TensorType, verify_graph
 from sateen.graph_ir.kernels import KernelCompiler
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Observer, Pipeline, default_pipeline, nothing_known, run_pipeline
 from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.lift_parameters import lift_parameters
+from sateen.graph_ir.passes.place_on import place_on
 from sateen.graph_ir.passes.require_host import require_host
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.tune import Records
 from sateen.graph_ir.version import __version__
-from sateen.runtime import ArgumentError, Artifact, CodegenError, Parameter, Target, TargetError
+from sateen.runtime import ArgumentError, Artifact, CodegenError, Device, DeviceKind, Parameter, Target, TargetError
+from sateen.runtime.launches import NetworkLaunch
 from sateen.runtime.signature import ENTRY, Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import ObjectCache
@@ -40,6 +43,7 @@ from sateen.tensor_ir.codegen import (
     compile_functions,
     freestanding_text,
     machine_of,
+    opencl_network,
     signature_of,
 )
 from sateen.tensor_ir.host import pool_symbols
@@ -85,8 +89,10 @@ def lowered(
     first = (partial(bind_dims, dims=dims), require_sizes, require_host)
     known = nothing_known if records is None else records.best(target)
     passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
+    place = Device(target.device_kind)
+    placing = () if place == HOST else (partial(place_on, device=place),)
     last = partial(use_lowerings, operators=operators, kind=target.kind)
-    optimised = run_pipeline(graph, (*first, *passes, last), observer)
+    optimised = run_pipeline(graph, (*first, *passes, last, *placing), observer)
     return lower_network(optimised, target, begin, timed=timed, denormals=denormals)
 
 
@@ -101,7 +107,8 @@ def network_target(value: Target | str) -> Target:
         raise TargetError(
             f"expected a target of kind {' or '.join(able)}, for which networks are compiled, found {target.kind!r}"
         )
-    machine_of(target)
+    if target.device_kind is DeviceKind.CPU:
+        machine_of(target)
     return target
 
 
@@ -144,7 +151,8 @@ def build(
     bound = bind_parameters(_required(graph), {} if params is None else params)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_methods takes them")
-    is_object_code = TARGET_KINDS[complete.kind].has_libraries
+    kind = TARGET_KINDS[complete.kind]
+    is_object_code, is_on_device = kind.has_libraries, complete.device_kind is not DeviceKind.CPU
     compiler = KernelCompiler(complete, workers, cache)
     network = lowered(
         bound,
@@ -159,6 +167,7 @@ def build(
         timed=timed,
         denormals=denormals,
     )
+    kernels, launches = b"", tuple[NetworkLaunch, ...]()
     if is_object_code:
         codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
         told = str(with_features(complete))
@@ -169,6 +178,10 @@ def build(
             refused = CodegenError(str(error))
             compiler.note(refused, error.number)
             raise refused from None
+    elif is_on_device:
+        library, stack_bytes, told = b"", None, str(complete)
+        text, programs = opencl_network(network.kernels, complete)
+        kernels, launches = text.encode(), launches_of_entry(network.entry, programs)
     else:
         stack_bytes = None
         told = str(replace(complete, cpu="", features=()))
@@ -179,7 +192,7 @@ def build(
         told,
         tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs),
         tuple(_parameter(name, v.type, True) for v, name in names.items()),
-        network.plan.workspace_bytes,
+        network.plan.workspaces.get(Device(complete.device_kind), 0),
         library,
         pack_parameters(network.graph, network.plan, lift_parameters(bound).parameters.values()),
         options={
@@ -191,6 +204,8 @@ def build(
         labels=graph.labels,
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
         stack_bytes=stack_bytes,
+        kernels=kernels,
+        launches=launches,
     )
 
 

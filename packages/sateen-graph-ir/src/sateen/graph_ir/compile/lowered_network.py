@@ -14,7 +14,7 @@ from sateen.graph_ir.ops import Control, Fused, copying
 from sateen.graph_ir.passes.copy_outputs import copy_outputs
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.graph_ir.passes.lift_parameters import lift_parameters
-from sateen.runtime import Target
+from sateen.runtime import Device, Target
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir import Function, digest, verify
 
@@ -76,7 +76,10 @@ def lower_network(
     copies = {type_: kernel_of(copying(v)).function.name for type_, v in copied.items()}
     plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
     names = {node: kernel.function.name for node, kernel in calls.items()}
-    entry = build_entry(fused, names, copies, plan, timed=timed, denormals=denormals, alignment=target.block_alignment)
+    entry = build_entry(
+        fused, names, copies, plan, timed=timed, denormals=denormals, alignment=target.block_alignment,
+        device=Device(target.device_kind),
+    )  # fmt: skip
     verify(entry, after="build_entry")
     return LoweredNetwork(fused, plan, tuple(functions.values()), names, entry)
 

@@ -106,7 +106,9 @@ def pack_parameters(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ())
 
     with Threads() as threads:
         arrays = threads.map(lasting, [graph.parameters[value] for value in plan.parameters])
-        return ParameterBlock(max(plan.parameter_bytes, 64), list(zip(plan.parameters.values(), arrays, strict=True)))
+        return ParameterBlock(
+            max([64, *plan.parameter_blocks.values()]), list(zip(plan.parameters.values(), arrays, strict=True))
+        )
 
 
 def _owner(array: Array) -> Array:

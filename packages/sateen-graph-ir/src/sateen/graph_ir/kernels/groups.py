@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from sateen.graph_ir.ir import ByFunction, Graph, Node, Value, canonical_text, note_node
 from sateen.graph_ir.memory import allow_overwriting, hoist_scratch
 from sateen.graph_ir.ops import Fused
+from sateen.runtime import DeviceKind
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.ir import Function
-from sateen.tensor_ir.lowering import serialize_loops
+from sateen.tensor_ir.lowering import serialize_loops, spread_over_threads
 from sateen.topi.methods import Method
 from sateen.topi.operators import Operator
 from sateen.topi.schedules import Computation
 from sateen.topi.types import View, placeholder
+
+BLOCK_THREADS = 256
+"""The threads of a block where a schedule says nothing: every device has as many."""
 
 GroupKey = tuple[str, tuple[tuple[Operator, Method | None], ...]]
 
@@ -45,9 +49,11 @@ def lower_kernel(node: Node, name: str, machine: Machine) -> LoweredGroup:
     overwritable: tuple[int, ...] = ()
     if all(tensor.op.body for tensor in outputs):
         function, overwritable = allow_overwriting(function)
-    if machine.cores == 1:
+    if machine.kind is not DeviceKind.CPU:
+        function = spread_over_threads(function, BLOCK_THREADS)
+    elif machine.cores == 1:
         function = serialize_loops(function)
-    function, scratch = hoist_scratch(function)
+    function, scratch = hoist_scratch(function, is_on_device=machine.kind is not DeviceKind.CPU)
     return LoweredGroup(function, scratch, overwritable)
 
 

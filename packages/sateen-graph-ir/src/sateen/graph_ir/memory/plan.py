@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from sateen.graph_ir.ir import HOST, Graph, Node, Value
-from sateen.graph_ir.memory.views import Location, find_views, location_of
+from sateen.graph_ir.memory.views import DEVICE_ALIGNMENT, Location, find_views, location_of
 from sateen.graph_ir.ops import Control
-from sateen.runtime import Device
+from sateen.runtime import Device, DeviceKind
 from sateen.runtime.display import size
 from sateen.tensor_ir.targets import WIDEST_VECTOR
 
-ALIGNMENT = WIDEST_VECTOR
-"""The alignment of every block in bytes: a cache line, and the widest vector."""
+HOST_ALIGNMENT = WIDEST_VECTOR
+"""The alignment of every block of the host in bytes: a cache line, and the widest vector."""
 MOST_TRIES = 16
 """The most tries; more gained nothing on the measured networks."""
 MOST_PAIRS = 4_000_000
@@ -86,6 +86,7 @@ class _Block:
     """Contiguous memory, whose parts may live from different nodes on."""
 
     parts: tuple[_Part, ...]
+    alignment: int = HOST_ALIGNMENT
 
     @property
     def size(self) -> int:
@@ -125,12 +126,12 @@ def plan_memory(
             plans = {body: plan_memory(body, scratch, overwritable) for body in node.op.bodies}
             bodies.update(plans)
             most = _largest([plan.workspaces for plan in plans.values()])
-            shared[node] = {device: _piece(size, position) for device, size in most.items()}
+            shared[node] = {device: _piece(size, position, device) for device, size in most.items()}
             devices.update((block, device) for device, block in shared[node].items())
             needed = [(v.device, v.type.bytes) for v in node.op.state]
         else:
             needed = [(node.outputs[0].device, size) for size in (scratch or {}).get(node, ())]
-        pieces[node] = [_piece(size, position) for _, size in needed]
+        pieces[node] = [_piece(size, position, device) for device, size in needed]
         devices.update((block, device) for block, (device, _) in zip(pieces[node], needed, strict=True))
     places: dict[_Block, int] = {}
     workspaces, least = {}, 0
@@ -144,7 +145,7 @@ def plan_memory(
     ends: dict[Device, int] = {}
     for value in graph.parameters:
         parameters[value] = ends.get(value.device, 0)
-        ends[value.device] = parameters[value] + _aligned(value.type.bytes)
+        ends[value.device] = parameters[value] + _aligned(value.type.bytes, _alignment(value.device))
     return MemoryPlan(
         {v: places[block] for v, block in values.items()},
         {node: tuple(places[block] for block in own) for node, own in pieces.items() if own},
@@ -167,13 +168,18 @@ def _largest(workspaces: Sequence[Mapping[Device, int]]) -> dict[Device, int]:
     return most
 
 
-def _piece(size: int, position: int) -> _Block:
+def _piece(size: int, position: int, device: Device) -> _Block:
     """Storage of a node while it runs."""
-    return _Block((_Part(0, _aligned(size), position, position),))
+    alignment = _alignment(device)
+    return _Block((_Part(0, _aligned(size, alignment), position, position),), alignment)
 
 
-def _aligned(size: int) -> int:
-    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+def _alignment(device: Device) -> int:
+    return HOST_ALIGNMENT if device.kind is DeviceKind.CPU else DEVICE_ALIGNMENT
+
+
+def _aligned(size: int, alignment: int) -> int:
+    return -(-max(size, 1) // alignment) * alignment
 
 
 def _outside(graph: Graph) -> set[Value]:
@@ -215,12 +221,21 @@ def _blocks(graph: Graph, views: Mapping[Value, Location]) -> dict[Value, _Block
         if location.source not in outside:
             part = _Part(location.offset, location.offset + max(v.type.bytes, 1), first, last)
             inside.setdefault(location.source, []).append(part)
-    return {root: _Block(tuple(_divided(parts, root.type.bytes))) for root, parts in inside.items()}
+    blocks: dict[Value, _Block] = {}
+    for root, parts in inside.items():
+        alignment = _alignment(root.device)
+        blocks[root] = _Block(tuple(_divided(parts, root.type.bytes, alignment)), alignment)
+    return blocks
 
 
-def _divided(parts: Sequence[_Part], size: int) -> Iterator[_Part]:
-    """Overlapping parts, divided into parts that do not overlap, at multiples of the alignment."""
-    ends = {0, _aligned(size), *(part.start for part in parts), *(part.end for part in parts if part.end < size)}
+def _divided(parts: Sequence[_Part], size: int, alignment: int) -> Iterator[_Part]:
+    """Overlapping parts of `size` bytes, divided into parts that do not overlap, up to a multiple of the alignment."""
+    ends = {
+        0,
+        _aligned(size, alignment),
+        *(part.start for part in parts),
+        *(part.end for part in parts if part.end < size),
+    }
     for start, end in pairwise(sorted(ends)):
         here = [part for part in parts if part.start <= start < part.end]
         if here:
@@ -281,13 +296,14 @@ class _Occupied:
         """
         self._compared += self._count * len(block.parts)
         if self._compared > MOST_COMPARED:
-            return _aligned(max(int(self._tops[part.first : part.last + 1].max()) for part in block.parts))
+            highest = max(int(self._tops[part.first : part.last + 1].max()) for part in block.parts)
+            return _aligned(highest, block.alignment)
         beside = [(part, self._alive_with(part)) for part in block.parts]
         highs = [self._ends[alive] - part.start for part, alive in beside]
         lows = [self._starts[alive] - part.end for part, alive in beside]
         barred_from, barred_to = np.concatenate(lows), np.concatenate(highs)
         order = np.argsort(barred_from, kind="stable")
-        barred_from, barred_to = barred_from[order], -(-barred_to[order] // ALIGNMENT) * ALIGNMENT
+        barred_from, barred_to = barred_from[order], -(-barred_to[order] // block.alignment) * block.alignment
         above = np.maximum.accumulate(np.concatenate(([0], barred_to)))
         free = above[:-1] <= barred_from
         return int(above[free.argmax() if free.any() else -1])

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 from sateen.graph_ir.ir import ByFunction, Graph, Node, Value
 from sateen.graph_ir.ops import Fused
+from sateen.runtime import DeviceKind
+
+DEVICE_ALIGNMENT = 256
+"""What offsets in memory of a device are multiples of: the most that OpenCL, Vulkan and WebGPU ask for where a kernel
+gets a part of an object (WebGPU 3.6.2, minStorageBufferOffsetAlignment)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ def find_views(graph: Graph) -> Views:
     concatenations: set[Node] = set()
     for node in graph.nodes:
         offsets = _parts_of_input(node)
-        if offsets is not None and not any(v in graph.outputs for v in node.outputs):
+        if offsets is not None and not any(v in graph.outputs for v in node.outputs) and _can_lie(node, offsets):
             source = node.inputs[0]
             assert source is not None
             views.update((v, Location(source, offset)) for v, offset in zip(node.outputs, offsets, strict=True))
@@ -71,7 +76,7 @@ def find_pieces(node: Node, graph: Graph, views: Mapping[Value, Location]) -> li
     first, *others = _nodes_of(node)
     computed = others or isinstance(first.method, ByFunction)
     offsets = None if computed else first.op.parts_of_output(first.input_types, first.output_types)
-    if offsets is None:
+    if offsets is None or not _can_lie(node, offsets):
         return []
     outer = dict(zip(node.op.body.inputs, node.inputs, strict=True)) if isinstance(node.op, Fused) else {}
     taken = {*graph.inputs, *graph.parameters, *graph.outputs}
@@ -88,6 +93,12 @@ def find_pieces(node: Node, graph: Graph, views: Mapping[Value, Location]) -> li
 def views_of(node: Node, pieces: Sequence[Location | None]) -> dict[Value, Location]:
     """The views that a concatenation makes of its pieces."""
     return {piece.source: Location(node.outputs[0], piece.offset) for piece in pieces if piece is not None}
+
+
+def _can_lie(node: Node, offsets: Sequence[int]) -> bool:
+    """Whether memory of the node's device may be used from these offsets on."""
+    is_host = node.outputs[0].device.kind is DeviceKind.CPU
+    return is_host or not any(offset % DEVICE_ALIGNMENT for offset in offsets)
 
 
 def _nodes_of(node: Node) -> tuple[Node, ...]:

@@ -99,7 +99,9 @@ class Conv(Windowed):
         if self.groups != 1 or data.dtype != FLOAT32:
             return ()
         window = window_of(self, weight.static_shape[2:], self.strides, self.pads, self.dilations)
-        return CANDIDATES[machine.kind](ConvolutionShapes(data.static_shape, weight.static_shape, window), machine)
+        candidates = CANDIDATES.get(machine.kind)
+        shapes = ConvolutionShapes(data.static_shape, weight.static_shape, window)
+        return [] if candidates is None else candidates(shapes, machine)
 
     def substitute(self, method: Method) -> Substitution | None:
         if not isinstance(method, Winograd):

@@ -62,7 +62,8 @@ class MatMul(Operator):
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
     ) -> Sequence[Candidate]:
         a, b = (t for t in inputs if t is not None)
-        return CANDIDATES[machine.kind](a.static_shape, b.static_shape, a.dtype, machine)
+        candidates = CANDIDATES.get(machine.kind)
+        return [] if candidates is None else candidates(a.static_shape, b.static_shape, a.dtype, machine)
 
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, Strassen):

@@ -65,7 +65,14 @@ def _opencl(
         raise CodegenError(f"expected one function for OpenCL C, found {', '.join(f.name for f in functions)}")
     setting = Setting(OPENCL_C.calls(rules), Machine.of(target), spells=OPENCL_C.spells)
     program = OPENCL.run(functions[0], setting, observe)
-    return SourceCode(emit_opencl(program), program)
+    return SourceCode(emit_opencl([program]), program)
+
+
+def opencl_network(kernels: Sequence[Function], target: Target) -> tuple[str, tuple[DeviceProgram, ...]]:
+    """OpenCL C of a network's kernels, and for each function what a host launches."""
+    setting = Setting(OPENCL_C.calls(DEFAULT_RULES), Machine.of(target))
+    programs = tuple(OPENCL.run(function, setting) for function in kernels)
+    return emit_opencl(programs), programs
 
 
 TARGET_KINDS = {
@@ -73,7 +80,7 @@ TARGET_KINDS = {
     for kind in (
         TargetKind("llvm", "object code", compile_functions, has_libraries=True, has_networks=True),
         TargetKind("c", "C99", _c, has_networks=True),
-        TargetKind("opencl", "OpenCL C", _opencl),
+        TargetKind("opencl", "OpenCL C", _opencl, has_networks=True),
     )
 }
 """The kinds by the name in `Target.kind`."""

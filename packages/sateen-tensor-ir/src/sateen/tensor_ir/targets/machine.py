@@ -96,7 +96,7 @@ class Machine:
         return max(1, self.vector_bytes // DType.of(dtype).bytes)
 
 
-_OTHER_DEVICE = Machine(16, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL, 4)
+_OTHER_DEVICE = Machine(4, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL, 4)
 """The assumptions for a device that is no processor; nothing is measured yet."""
 
 

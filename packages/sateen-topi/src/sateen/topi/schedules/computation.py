@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.errors import ExpressionError, LoweringError
 from sateen.tensor_ir import Machine, te
+from sateen.topi.schedules.by_element import schedule_by_element
 from sateen.topi.schedules.injective import INJECTIVE
 from sateen.topi.types import View
 
@@ -50,16 +51,21 @@ class Computation:
         return view
 
     def schedule_on(self, machine: Machine) -> ScheduleFunction:
-        """The schedule for a machine. Raises LoweringError if there is none for its kind."""
+        """The schedule for a machine. A device without one in the table gets `schedule_by_element`.
+
+        Raises LoweringError if there is none for processors.
+        """
         table = INJECTIVE if self.schedule is None else self.schedule
         if not isinstance(table, Mapping):
             return table
         found = table.get(machine.kind)
-        if found is None:
+        if found is not None:
+            return found
+        if machine.kind is DeviceKind.CPU:
             known = ", ".join(kind.name.lower() for kind in table)
             name = self.outputs[0].name
             raise LoweringError(f"{name}: expected a machine of kind {known}, found {machine.kind.name.lower()}")
-        return found
+        return schedule_by_element
 
 
 def _kinds(value: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.codegen.c_family.dialects import OPENCL_C
 from sateen.tensor_ir.codegen.c_family.expressions import TranslationUnit
@@ -17,22 +19,24 @@ from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 
 
-def emit_opencl(program: DeviceProgram) -> str:
-    """OpenCL C of all kernels of a program.
+def emit_opencl(programs: Sequence[DeviceProgram]) -> str:
+    """OpenCL C of all kernels of programs.
 
     An argument is a buffer of global memory, or after those a scalar of 64 bits. Raises CodegenError for a type,
     function or name that OpenCL C does not have.
     """
-    check_public(program.host.name, opencl=True)
     unit = TranslationUnit()
-    for kernel in program.kernels:
+    kernels = [kernel for program in programs for kernel in program.kernels]
+    for program in programs:
+        check_public(program.host.name, opencl=True)
+    for kernel in kernels:
         OpenCLKernel(unit, kernel).define()
     parts = [
         *(routine.definition(OPENCL_C.types) for routine in unit.routines),
         *(array("__constant", name, buffer, OPENCL_C.types) for buffer, name in unit.constants.items()),
         *unit.functions,
     ]
-    if any(_has(FLOAT64, kernel) for kernel in program.kernels):
+    if any(_has(FLOAT64, kernel) for kernel in kernels):
         parts.insert(0, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 

@@ -1,0 +1,156 @@
+"""Networks for devices: launches as data, artifacts, and runs on the machine's OpenCL."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sateen import runtime
+from sateen.graph_ir import build, parse_graph, workloads
+from sateen.graph_ir.ops import OPS
+from sateen.graph_ir.passes.place_on import place_on
+from sateen.runtime import Artifact, ArtifactError, CodeForm, Device, DeviceError, TargetError, read_artifact
+
+OPENCL = Device.of("opencl")
+CHAIN = """\
+graph net
+  input %x: float32[3, 100]
+  input %w: float32[100, 7]
+  %y: float32[3, 7] = mat_mul(%x, %w)
+  %z: float32[3, 7] = softmax(%y) {axis=1}
+  output %z"""
+
+
+@pytest.fixture
+def opencl() -> Device:
+    try:
+        runtime.open_device(OPENCL)
+    except DeviceError as error:
+        pytest.skip(str(error))
+    return OPENCL
+
+
+def chain() -> Artifact:
+    return build(parse_graph(CHAIN, OPS), "opencl")
+
+
+def arrays() -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    random = np.random.default_rng(0)
+    return [random.standard_normal(shape).astype(np.float32) for shape in ((3, 100), (100, 7))]
+
+
+def test_launches_are_numbers_on_places_of_blocks() -> None:
+    artifact = chain()
+    assert artifact.form is CodeForm.KERNELS
+    assert artifact.library == b""
+    assert artifact.block_sizes == [1200, 2800, 84, 64, artifact.workspace_bytes]
+    assert {p.block for launch in artifact.launches for p in launch.places} >= {0, 1, 2}
+    for launch in artifact.launches:
+        assert f"void {launch.kernel}(".encode() in artifact.kernels
+        for place in launch.places:
+            assert place.offset % 256 == 0
+            assert place.offset + place.size <= artifact.block_sizes[place.block]
+
+
+def test_an_artifact_is_read_as_it_was_written() -> None:
+    artifact = chain()
+    again = read_artifact(artifact.to_bytes())
+    assert (again.kernels, again.launches, again.target) == (artifact.kernels, artifact.launches, "opencl")
+    assert again.to_bytes() == artifact.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"places": [[9, 0, 4]]}, "expected places within blocks of"),
+        ({"places": [[0, 1024, 1200]]}, "found 1200 bytes from 1024 on in block 0"),
+        ({"places": [[0, 0]]}, "expected a place as block, offset and size"),
+        ({"block": [0, 1, 1]}, "the threads of a block"),
+        ({"grid": [1, 1]}, "expected the grid along x, y and z, found 2 numbers"),
+        ({"scalars": ["a"]}, "a scalar"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_launches_outside_of_their_blocks_are_refused(damage: dict[str, object], words: str) -> None:
+    artifact = chain()
+
+    class Damaged(runtime.Artifact):
+        def fields(self) -> dict[str, object]:
+            fields = json.loads(json.dumps(super().fields()))
+            fields["launches"][0].update(damage)
+            return dict(fields)
+
+    damaged = Damaged(**{name: getattr(artifact, name) for name in Artifact.__dataclass_fields__})
+    with pytest.raises(ArtifactError, match=words):
+        read_artifact(damaged.to_bytes())
+
+
+def test_a_network_runs_on_a_device(opencl: Device) -> None:
+    x, w = arrays()
+    power = np.exp(x @ w - (x @ w).max(1, keepdims=True))
+    model = runtime.load(chain())
+    assert model.device == opencl
+    found = model.run({"x": x, "w": w})["z"].numpy()
+    np.testing.assert_allclose(found, power / power.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_a_convolutional_network_is_that_of_the_processor(opencl: Device) -> None:
+    graph = workloads.squeezenet(image=64)
+    data = {"data": np.random.default_rng(1).standard_normal((1, 3, 64, 64)).astype(np.float32)}
+    there, here = (runtime.load(build(graph, target)).run(data)[0].numpy() for target in (str(opencl.kind), "llvm"))
+    np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
+
+
+def test_arrays_may_lie_on_the_device(opencl: Device) -> None:
+    model = runtime.load(chain())
+    x, w = arrays()
+    there, out = runtime.array(x, device=opencl), runtime.empty((3, 7), device=opencl)
+    results = model.run({"x": there, "w": w}, out={"z": out})
+    assert results["z"] is out
+    np.testing.assert_array_equal(out.numpy(), model.run({"x": x, "w": w})["z"].numpy())
+
+
+def test_a_device_of_another_kind_is_refused() -> None:
+    with pytest.raises(ArtifactError, match=r"compiled for opencl, which runs on opencl\(0\); found device cpu\(0\)"):
+        runtime.load(chain(), "cpu")
+
+
+@pytest.mark.usefixtures("opencl")
+def test_wrong_arguments_are_named() -> None:
+    model = runtime.load(chain())
+    for given, words in (
+        (np.ones((3, 100)), r"argument 0 \(x\): expected float32, found float64"),
+        (np.ones((3, 99), np.float32), r"argument 0 \(x\): expected 100 in dimension 1 of shape"),
+        (np.ones(300, np.float32), r"argument 0 \(x\): expected 2 dimensions"),
+    ):
+        with pytest.raises(runtime.ArgumentError, match=words):
+            model.run({"x": given, "w": arrays()[1]})
+
+
+def test_a_node_that_decides_is_refused() -> None:
+    text = """\
+graph net
+  input %c: bool[]
+  input %x: float32[4]
+  %y: float32[4] = if(%c, %x)
+    then_branch = graph one
+      input %a: float32[4]
+      %b: float32[4] = exp(%a)
+      output %b
+    else_branch = graph two
+      input %d: float32[4]
+      %e: float32[4] = relu(%d)
+      output %e
+  output %y"""
+    with pytest.raises(TargetError, match=r"if decides what runs, which networks on opencl\(0\) can't have"):
+        place_on(parse_graph(text, OPS), OPENCL)
+
+
+def test_all_values_are_placed() -> None:
+    placed = place_on(parse_graph(CHAIN, OPS), OPENCL)
+    values = {*placed.inputs, *placed.parameters, *placed.outputs, *(v for n in placed.nodes for v in n.outputs)}
+    assert {v.device for v in values} == {OPENCL}
+    assert replace(placed, name="net").outputs[0].declared == "float32[3, 7] on opencl(0)"

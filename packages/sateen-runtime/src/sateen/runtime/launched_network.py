@@ -1,0 +1,83 @@
+"""A network on a device: its blocks of memory, its kernels, and a run as one launch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sateen.runtime.abi import Failure, Status
+from sateen.runtime.artifact import Artifact
+from sateen.runtime.content import whole
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.devices import MemoryPart, OpenDevice
+from sateen.runtime.diagnosis import failure_of
+from sateen.runtime.ndarray import NDArray
+from sateen.runtime.signature import Parameter
+
+
+class LaunchedNetwork:
+    """The network of an artifact on an open device, with memory of its own for everything.
+
+    Raises DeviceError for code that the driver refuses, OutOfMemoryError.
+    """
+
+    def __init__(self, artifact: Artifact, device: OpenDevice) -> None:
+        self._device = device
+        self._signature = artifact.signature
+        parameters = np.frombuffer(whole(artifact.parameters), np.uint8)
+        self._arrays = (*artifact.inputs, *artifact.outputs)
+        self._count = len(artifact.inputs)
+        self._blocks = [device.allocate(size) for size in artifact.block_sizes]
+        device.write(self._blocks[-2].part(0, parameters.nbytes), parameters.ctypes.data)
+        kernels = device.load(artifact.kernels)
+        self._launches = [
+            device.prepare(
+                kernels,
+                launch.kernel,
+                launch.grid,
+                launch.block,
+                [self._blocks[p.block].part(p.offset, p.size) for p in launch.places],
+                launch.scalars,
+                self._blocks,
+            )
+            for launch in artifact.launches
+        ]
+
+    def call_arrays(self, arrays: Sequence[NDArray]) -> None:
+        """Run on compact inputs, then outputs, in memory of the host or of the device; outputs are complete.
+
+        Raises ArgumentError for an array of another type, shape or device.
+        """
+        for position, (p, array) in enumerate(zip(self._arrays, arrays, strict=True)):
+            self._check(position, p, array, arrays)
+        device = self._device
+        for block, array in zip(self._blocks, arrays[: self._count], strict=False):
+            if array.is_readable:
+                device.write(block.part(0, array.nbytes), array.data)
+            else:
+                device.copy(block.part(0, array.nbytes), MemoryPart(array.data, 0, array.nbytes))
+        for launch in self._launches:
+            device.launch(launch)
+        for block, array in zip(self._blocks[self._count :], arrays[self._count :], strict=False):
+            if array.is_readable:
+                device.read(array.data, block.part(0, array.nbytes))
+            else:
+                device.copy(MemoryPart(array.data, 0, array.nbytes), block.part(0, array.nbytes))
+
+    def _check(self, position: int, p: Parameter, array: NDArray, arrays: Sequence[NDArray]) -> None:
+        place = self._device.description.device
+        if array.device.kind is not DeviceKind.CPU and array.device != place:
+            code = Status.DEVICE
+        elif array.dtype != p.dtype:
+            code = Status.DTYPE
+        elif array.ndim != len(p.shape):
+            code = Status.RANK
+        elif array.shape != p.shape:
+            wrong = next(d for d, (n, m) in enumerate(zip(array.shape, p.shape, strict=True)) if n != m)
+            raise failure_of(self._signature, arrays, Failure(Status.SHAPE, position, wrong))
+        elif not array.is_compact:
+            code = Status.STRIDES
+        else:
+            return
+        raise failure_of(self._signature, arrays, Failure(code, position, 0))
