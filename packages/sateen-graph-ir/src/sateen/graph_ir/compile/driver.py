@@ -102,10 +102,11 @@ def network_target(value: Target | str) -> Target:
     Raises TargetError for a kind that networks can't be compiled for, and a processor or feature that LLVM lacks.
     """
     target = Target.of(value)
-    able = [kind.name for kind in TARGET_KINDS.values() if kind.has_networks]
-    if target.kind not in able:
+    *able, last = [kind.name for kind in TARGET_KINDS.values() if kind.has_networks]
+    if target.kind not in (*able, last):
         raise TargetError(
-            f"expected a target of kind {' or '.join(able)}, for which networks are compiled, found {target.kind!r}"
+            f"expected a target of kind {', '.join(able)} or {last}, for which networks are compiled, found "
+            f"{target.kind!r}"
         )
     if target.device_kind is DeviceKind.CPU:
         machine_of(target)
@@ -142,7 +143,7 @@ def build(
     artifact's code is a static archive, for `Artifact.export_archive`, as that for machines without a system always is.
     `workers` compile kernels in parallel, `cache` keeps their object code; neither changes the result. Raises
     InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind of
-    target other than llvm and c; and ArgumentError for anything but a graph with outputs, `params` of another type,
+    target without networks; and ArgumentError for anything but a graph with outputs, `params` of another type,
     unknown `denormals`, and records together with a pipeline.
     """
     if denormals not in DENORMALS:
