@@ -153,9 +153,10 @@ def atan(x: Any) -> Expr:
     for _ in range(2):
         t = t / (sqrt(t * t + 1.0) + 1.0)
     square = t * t
-    series: Expr = ex.const(0.0, x.dtype)
-    for k in reversed(range(12 if x.dtype.bits == 64 else 6)):
-        series = series * square + (-1.0) ** k / (2 * k + 1)
+    *coefficients, last = [(-1.0) ** k / (2 * k + 1) for k in range(12 if x.dtype.bits == 64 else 6)]
+    series: Expr = ex.const(last, x.dtype)
+    for coefficient in reversed(coefficients):
+        series = series * square + coefficient
     angle = series * t * 4.0
     angle = select(is_large, math.pi / 2 - angle, angle)
     return select(x < 0.0, -angle, angle)
