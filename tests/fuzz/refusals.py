@@ -503,7 +503,7 @@ REFUSALS = (
     Refusal(
         "instruction of strips",
         _then_lower(_in_strips),
-        r"operand 'y' along k \(loop k\): expected stride \d+, found \d+",
+        "operand 'y': expected elements one behind the other, found extents",
     ),
     Refusal(
         "instruction of other extents",

@@ -103,6 +103,46 @@ def test_extents_outside_may_be_symbolic_and_strides_variables() -> None:
     assert "intrinsic double_tile C[io * 4:4, jo * 8:8] = A[io * 4:4, jo * 8:8]" in text
 
 
+def test_an_input_may_be_read_at_several_places_of_one_block() -> None:
+    x = te.placeholder((6,), name="x")
+    blur = defined(te.compute((4,), lambda i: x[i] + x[i + 1] * 2.0 + x[i + 2], name="y"), "blur")
+    a = te.placeholder((18,), name="A")
+    c = te.compute((16,), lambda i: a[i] + a[i + 1] * 2.0 + a[i + 2], name="C")
+    s = te.create_schedule(c)
+    s[c].tensorize(s[c].split(c.op.axis[0], factor=4)[1], blur)
+    assert "intrinsic blur C[io * 4:4] = A[io * 4:6]" in check(s, [a, c])
+    c = te.compute((16,), lambda i: a[i] + a[i + 1] * 2.0 + a[i], name="C")
+    s = te.create_schedule(c)
+    s[c].tensorize(s[c].split(c.op.axis[0], factor=4)[1], blur)
+    message = r"operand 'x': expected A\[io \* 4:6\], found A\[io \* 4 - 2:6\] in A\[io \* 4 \+ ii\]"
+    with pytest.raises(ScheduleError, match=message):
+        lower(s, [a, c])
+
+
+def test_indices_need_not_be_affine() -> None:
+    def spread(name: str) -> tuple[te.Tensor, te.Tensor]:
+        x = te.placeholder((5, 5), name="x")
+        return x, te.compute((9, 9), lambda i, j: x[j // 3 + i % 3, j % 3 + i // 3], name=name)
+
+    a, c = spread("C")
+    s = te.create_schedule(c)
+    s[c].tensorize(c.op.axis[0], defined(spread("y")[1], "spread"))
+    assert "intrinsic spread C[0:9, 0:9] = x[0:5, 0:5]" in check(s, [a, c])
+
+
+def test_a_block_of_which_little_is_read_must_exist() -> None:
+    x = te.placeholder((8,), name="x")
+    even = defined(te.compute((4,), lambda i: x[2 * i], name="y"), "even")
+    a = te.placeholder((15,), name="A")
+    c = te.compute((8,), lambda i: a[2 * i], name="C")
+    s = te.create_schedule(c)
+    s[c].tensorize(s[c].split(c.op.axis[0], factor=4)[1], even)
+    with pytest.raises(
+        ScheduleError, match=r"operand 'x' in A\[io \* 8:8\]: expected 8 elements from io \* 8 on, found 15"
+    ):
+        lower(s, [a, c])
+
+
 def test_several_outputs_are_one_instruction() -> None:
     best = te.comm_reducer(
         lambda x, y: (te.select(x[1] >= y[1], x[0], y[0]), te.select(x[1] >= y[1], x[1], y[1])),

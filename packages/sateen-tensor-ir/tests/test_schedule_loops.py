@@ -219,15 +219,16 @@ def test_a_rounded_up_tail_that_reads_beyond_is_refused():
     )
 
 
-def test_a_rounded_up_tail_inside_a_tile_that_it_does_not_fill_is_refused():
+@pytest.mark.parametrize(("option", "tiles"), [({"factor": 3}, "3 tiles of 3"), ({"nparts": 9}, "9 tiles of 1")])
+def test_a_rounded_up_tail_inside_a_tile_that_it_does_not_fill_is_refused(option, tiles):
     A = te.placeholder((16,), name="A")
     B = te.compute((16,), lambda i: A[i] * 2.0, name="B")
     C = te.compute((16,), lambda i: B[i] + 1.0, name="C")
     s = te.create_schedule(C)
     _, inner = s[B].split(B.op.axis[0], 8)
-    s[B].split(inner, 3, tail="round_up")
+    s[B].split(inner, **option, tail="round_up")
     refuses(
-        "split of 'B' with a rounded-up tail: tiles of 3 do not fill loop 'ii' of extent 8, so they would overlap the "
+        f"split of 'B' with a rounded-up tail: {tiles} overhang loop 'ii' of extent 8, so they would overlap the "
         "next tile of 'i'",
         lambda: lower(s, [A, C]),
     )

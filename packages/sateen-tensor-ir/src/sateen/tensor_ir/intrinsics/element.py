@@ -13,7 +13,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
-from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
+from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.te.reduction import combine
 from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
 
@@ -44,7 +44,7 @@ def element_of(instruction: Instruction) -> Element:
     """The element of an instruction's outputs.
 
     Raises ScheduleError for outputs of several computations, a reduction whose result is used other than combined with
-    inputs, and for an input that is read at several places or not at affine ones.
+    inputs, and for an input that is read nowhere, or where data says.
     """
     op = instruction.outputs[0].op
     if instruction.outputs != op.outputs:
@@ -111,23 +111,18 @@ def _reduced(
 
 
 def _checked(instruction: Instruction, element: Element) -> Element:
-    """The element, every input of which is read at one place, from the first element of the input on."""
+    """The element, which reads each input, at indices over axes alone."""
     axes = {*element.axes, *element.reduce_axes}
-    analyzer = Analyzer()
-    places: dict[Tensor, set[int]] = {t: set() for t in instruction.inputs if t not in element.states}
     for read in element.read:
-        places.setdefault(read.tensor, set()).add(analyzer.keys.of(read))
-        for form in map(analyzer.form, read.indices):
-            if form.constant or not axes.issuperset(form.terms):
-                raise ScheduleError(
-                    f"tensorize expects {instruction.name!r} to read its inputs from index 0 on, at sums of multiples "
-                    f"of its axes, found {read}"
-                )
-    for tensor, found in places.items():
-        if len(found) != 1:
+        inside = {n for index in read.indices for n in walk(index)}
+        if any(isinstance(n, Read) or (isinstance(n, Var) and n not in axes) for n in inside):
             raise ScheduleError(
-                f"tensorize expects {instruction.name!r} to read input {tensor.name!r} at one place, found {len(found)}"
+                f"tensorize expects {instruction.name!r} to read its inputs at indices over its axes, found {read}"
             )
+    known = {read.tensor for read in element.read}
+    for tensor in instruction.inputs:
+        if tensor not in known and tensor not in element.states:
+            raise ScheduleError(f"tensorize expects {instruction.name!r} to read input {tensor.name!r}, found no read")
     return element
 
 

@@ -13,7 +13,7 @@ from math import prod
 from typing import NoReturn
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.arith import Analyzer, Linear
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.intrinsics.element import Element, element_of
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.storage import misfit
@@ -28,7 +28,7 @@ from sateen.tensor_ir.ir.visit import children, substitute, walk
 from sateen.tensor_ir.te.tensor import Tensor
 
 COMMUTATIVE = (ex.Add, ex.Mul, ex.Min, ex.Max, ex.And, ex.Or, ex.EQ, ex.NE)
-Operands = Mapping[Tensor, Load]
+Operands = Mapping[Tensor, Region]
 Groups = Mapping[IterVar, tuple[IterVar, ...]]
 """The loops that together run over an axis of the definition, outermost first."""
 
@@ -172,50 +172,36 @@ class _Pairing:
         self.element = element
         self.loops = loops
         self.analyzer = analyzer
-        self.groups = groups
-        self.weights: dict[IterVar, int] = {}
-        """How far an iteration of a loop moves on along its axis."""
         self.places: dict[Var, Expr] = {}
         """The axes of the definition in terms of loops."""
         for axis in (*element.axes, *element.reduce_axes):
             place: Expr = ex.const(0)
             weight = 1
             for leaf in reversed(groups.get(axis, ())):
-                self.weights[leaf] = weight
                 place, weight = place + leaf * weight, weight * (analyzer.constant(loops.leaves[leaf]) or 1)
             self.places[axis] = place
 
     def statement(self) -> Intrinsic[TensorIntrinsic]:
         """The instruction, with the operands of the first way in which the computations are the same."""
-        known: dict[Tensor, Load] = dict(zip(self.instruction.outputs, self.loops.results, strict=True))
-        known |= dict(zip(self.element.states, self.loops.results, strict=False))
-        first: _Different | None = None
+        known: Operands = {}
+        for tensors in (self.instruction.outputs, self.element.states):
+            for tensor, result in zip(tensors, self.loops.results, strict=False):
+                known = {**known, tensor: self._region(tensor, self.element.axes, result)}
         expected, found = (*self.element.terms, self.element.where), (*self.loops.terms, self.loops.where)
-        for operands in self._same_many(expected, found, known):
-            try:
-                regions = [self._region(t, operands[t]) for t in self.instruction.operands]
-            except _Different as difference:
-                first = first or difference
-            else:
-                count = len(self.instruction.outputs)
-                return intrinsic(self.instruction, regions[:count], regions[count:])
-        assert first is not None
-        raise first
+        operands = next(self._same_many(expected, found, known))
+        for tensor in self.instruction.inputs:
+            if tensor not in self.element.states:
+                self._check_inside(tensor, operands[tensor])
+        regions = [operands[t] for t in self.instruction.operands]
+        count = len(self.instruction.outputs)
+        return intrinsic(self.instruction, regions[:count], regions[count:])
 
     # The computation.
 
     def _same(self, expected: Expr, found: Expr, known: Operands) -> Iterator[Operands]:
         """The operands with which the definition's expression is the stage's, in each way that there is."""
         if isinstance(expected, Read):
-            name = f"operand {expected.tensor.name!r}"
-            if not isinstance(found, Load):
-                _differ(name, f"an element of {expected.dtype}", found)
-            if found.dtype != expected.dtype:
-                _differ(name, str(expected.dtype), f"{found.dtype} of {found.buffer.name!r}")
-            held = known.get(expected.tensor)
-            if held is not None and self.analyzer.keys.of(held) != self.analyzer.keys.of(found):
-                _differ(name, held, found)
-            yield {**known, expected.tensor: found}
+            yield {**known, expected.tensor: self._operand(expected, found, known)}
             return
         if expected.dtype == found.dtype == INDEX:
             place = substitute(expected, self.places)
@@ -252,72 +238,94 @@ class _Pairing:
         one, other = expected[0], found[0]
         assert isinstance(one, Expr)
         assert isinstance(other, Expr)
+        first: _Different | None = None
+        matched = False
         for operands in self._same(one, other, known):
-            yield from self._same_many(expected[1:], found[1:], operands)
+            try:
+                for all_operands in self._same_many(expected[1:], found[1:], operands):
+                    matched = True
+                    yield all_operands
+            except _Different as difference:
+                first = first or difference
+        if not matched and first is not None:
+            raise first
 
     # The operands.
 
-    def _region(self, operand: Tensor, load: Load) -> Region:
-        """The block of the buffer that an operand stands for."""
-        name = f"operand {operand.name!r}"
-        declared = self.instruction.storage[self.instruction.operands.index(operand)]
-        self._check_affine(load, name)
-        start: dict[Var, Expr] = {leaf: ex.const(0) for leaf in self.loops.leaves}
-        first = tuple(self.analyzer.simplify(substitute(i, start)) for i in load.indices)
-        region = Region(load.buffer, first, tuple(self._extent(i) for i in load.indices))
-        strides: dict[Var, Expr] = {}
-        if declared.strides is None:
-            self._check_strides(operand, declared.stride_exprs(), load)
-        self._check_block(operand, region)
-        if reason := misfit(declared, region, strides, self.analyzer):
-            raise _Different(f"{name}: expected {reason}")
-        if declared.strides is not None:
-            self._check_strides(operand, [substitute(stride, strides) for stride in declared.strides], load)
+    def _operand(self, expected: Read[Tensor], found: Expr, known: Operands) -> Region:
+        """The block that an operand stands for, if an element of it is an expression of the stage."""
+        name = f"operand {expected.tensor.name!r}"
+        if not isinstance(found, Load):
+            _differ(name, f"an element of {expected.dtype}", found)
+        if found.dtype != expected.dtype:
+            _differ(name, str(expected.dtype), f"{found.dtype} of {found.buffer.name!r}")
+        region, held = self._region(expected.tensor, expected.indices, found), known.get(expected.tensor)
+        if held is not None and not self._is_same(held, region):
+            _differ(name, _text(held), f"{_text(region)} in {found}")
         return region
 
-    def _check_affine(self, load: Load, name: str) -> None:
-        """Each index must be linear in the loops."""
-        for atom in (atom for index in load.indices for atom in self.analyzer.form(index).terms):
-            inside = [leaf for leaf in self.loops.leaves if atom is not leaf and leaf in set(walk(atom))]
-            if inside:
-                _differ(name, f"indices affine in {inside[0].name}", load)
+    def _is_same(self, one: Region, other: Region) -> bool:
+        return one.buffer is other.buffer and all(
+            self.analyzer.form(i).same(self.analyzer.form(j)) for i, j in zip(one.indices, other.indices, strict=True)
+        )
 
-    def _check_block(self, operand: Tensor, region: Region) -> None:
+    def _region(self, operand: Tensor, indices: Sequence[Expr], load: Load) -> Region:
+        """The block of a buffer whose element at the definition's `indices` is the loaded one, for all iterations."""
+        name = f"operand {operand.name!r}"
         shape = self.instruction.shape_of(operand)
-        blocks = [[e for e in sizes if e != 1] for sizes in (shape, region.extents)]
-        if blocks[0] != blocks[1]:
-            found = f"one of {list(region.extents)} of {region.buffer.name!r}"
-            _differ(f"operand {operand.name!r}", f"a block of {list(shape)}", found)
+        wanted = [(substitute(i, self.places), i, n) for i, n in zip(indices, shape, strict=True) if n != 1]
+        dimensions = self._dimensions(load, len(wanted))
+        if dimensions is None:
+            moving = ", ".join(str(i) for i in load.indices if self._moves(i)) or "none"
+            _differ(name, f"a block of {list(shape)}", f"{load}, of which {moving} move with the loops")
+        first, extents = [*load.indices], [1] * len(load.indices)
+        for dimension, (place, index, extent) in zip(dimensions, wanted, strict=True):
+            base = self.analyzer.simplify(load.indices[dimension] - place)
+            if self._moves(base):
+                _differ(
+                    f"{name} in dimension {dimension} of {load}",
+                    f"{self.analyzer.simplify(place)} (its {index}) after a first index",
+                    load.indices[dimension],
+                )
+            first[dimension], extents[dimension] = base, extent
+        region = Region(load.buffer, tuple(map(self.analyzer.simplify, first)), tuple(extents))
+        declared = self.instruction.storage[self.instruction.operands.index(operand)]
+        if reason := misfit(declared, region, {}, self.analyzer):
+            raise _Different(f"{name}: expected {reason}")
+        return region
 
-    def _check_strides(self, operand: Tensor, strides: Sequence[Expr], load: Load) -> None:
-        """Each loop must move on in the buffer as its axis does in the operand."""
-        places: tuple[Expr, ...] = self.element.axes
-        if operand not in self.instruction.outputs and operand not in self.element.states:
-            places = next(read.indices for read in self.element.read if read.tensor is operand)
-        for axis, group in self.groups.items():
-            for leaf in group:
-                expected = self._step(places, strides, axis) * self.weights[leaf]
-                found = self._step(load.indices, load.buffer.stride_exprs(), leaf)
-                if not expected.same(found):
-                    _differ(
-                        f"operand {operand.name!r} along {axis.name} (loop {leaf.name})",
-                        f"stride {self.analyzer.expr(expected)}",
-                        f"{self.analyzer.expr(found)} in {load}",
-                    )
+    def _dimensions(self, load: Load, count: int) -> list[int] | None:
+        """The dimensions of a buffer for those of an operand, without extents of 1: all, or those that move."""
+        every = list(range(len(load.indices)))
+        moving = [d for d in every if self._moves(load.indices[d])]
+        return moving if len(moving) == count else every if len(every) == count else None
 
-    def _step(self, indices: Sequence[Expr], strides: Sequence[Expr], variable: Var) -> Linear:
-        """How many elements one iteration of a variable moves on."""
-        total = self.analyzer.form(ex.const(0))
-        for index, stride in zip(indices, strides, strict=True):
-            if count := self.analyzer.form(index).terms.get(variable, 0):
-                total = total + self.analyzer.form(stride) * count
-        return total
+    def _moves(self, index: Expr) -> bool:
+        """Whether an index changes with the loops."""
+        return not {n for atom in self.analyzer.form(index).terms for n in walk(atom)}.isdisjoint(self.loops.leaves)
 
-    def _extent(self, index: Expr) -> int:
-        """How far an index moves over the loops, plus one."""
-        terms = self.analyzer.form(index).terms
-        steps = [(terms[leaf], self.analyzer.constant(n)) for leaf, n in self.loops.leaves.items() if leaf in terms]
-        return 1 + sum(step * (count - 1) for step, count in steps if count is not None)
+    def _check_inside(self, operand: Tensor, region: Region) -> None:
+        """A block must be in its buffer. What the stage reads is; the definition may read less than the block."""
+        name = f"operand {operand.name!r} in {_text(region)}"
+        read = [r.indices for r in self.element.read if r.tensor is operand]
+        inside = Analyzer()
+        for axis in (*self.element.axes, *self.element.reduce_axes):
+            inside.bind(axis, 0, axis.extent)
+        whole = [
+            any(tuple(inside.interval(inside.form(indices[d]))) == (0, n - 1) for indices in read)
+            for d, n in enumerate(self.instruction.shape_of(operand))
+            if n != 1
+        ]
+        places = zip(region.indices, region.extents, region.buffer.shape, strict=True)
+        for is_whole, (base, extent, size) in zip(whole, [p for p in places if p[1] != 1], strict=True):
+            if not (is_whole or (self.analyzer.prove(base >= 0) and self.analyzer.prove(base + extent <= size))):
+                _differ(name, f"{extent} elements from {base} on", f"{size}")
+
+
+def _text(region: Region) -> str:
+    """A region as loop IR writes it."""
+    parts = zip(region.indices, region.extents, strict=True)
+    return f"{region.buffer.name}[{', '.join(str(i) if n == 1 else f'{i}:{n}' for i, n in parts)}]"
 
 
 def _differ(what: str, expected: object, found: object) -> NoReturn:

@@ -333,10 +333,10 @@ def _check_overlap(stage: StageState, split: Split, extent: Mapping[IterVar, Exp
     around = next((s for s in stage.relations if isinstance(s, Split) and s.inner is split.parent), None)
     if around is None or analyzer.prove(extent[around.outer] <= 1):
         return
-    if not analyzer.prove((extent[split.parent] % extent[split.inner]).equal(0)):
+    if not analyzer.prove((extent[split.outer] * extent[split.inner]).equal(extent[split.parent])):
         raise ScheduleError(
-            f"split of {stage.name!r} with a rounded-up tail: tiles of {extent[split.inner]} do not fill loop "
-            f"{split.parent.name!r} of extent {extent[split.parent]}, so they would overlap the next tile of "
+            f"split of {stage.name!r} with a rounded-up tail: {extent[split.outer]} tiles of {extent[split.inner]} overhang "
+            f"loop {split.parent.name!r} of extent {extent[split.parent]}, so they would overlap the next tile of "
             f"{around.parent.name!r}"
         )
 
