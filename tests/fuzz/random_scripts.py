@@ -214,3 +214,27 @@ def draw_script(rng: Random) -> str:
     script.depth += 1
     script.line("return f, g")
     return HEAD + "@hybrid.script\ndef script(a, b):\n" + "\n".join(script.lines) + "\n"
+
+
+def draw_nest(rng: Random) -> str:
+    """The text of a file with a script `script(a, b)` of two loops, whose iterations may use what others stored."""
+    lines = ["value = a[(y * 3 + x) % 8]", "count = b[x] + np.int32(y)"]
+    if rng.random() < 0.5:
+        place = rng.choice(["x", "(x + 1) % 8", "7 - x", "x // 2", "3"])
+        lines += [f"if y >= {rng.choice([1, 2])}:", f"    value = value * 0.5 + f[y - 1, {place}]"]
+    if rng.random() < 0.3:
+        lines += ["if x > 0:", "    value -= f[y, x - 1]"]
+    if rng.random() < 0.3:
+        lines += ["for k in range(4):", "    value += a[(x + k) % 8]"]
+    if rng.random() < 0.3:
+        lines += ["if count > 50:", "    count //= 2"]
+    lines += [
+        "f[y, x] = value",
+        rng.choice(["g[y, x] = count", "g[y, 0] = count", "g[0, x] = count", "g[x % 4, y] = count"]),
+    ]
+    body = "\n".join(f"            {line}" for line in lines)
+    return (
+        f"{HEAD}@hybrid.script\ndef script(a, b):\n"
+        '    f = output_tensor((4, 8), "float32")\n    g = output_tensor((4, 8), "int32")\n'
+        f"    for y in range(4):\n        for x in range(8):\n{body}\n    return f, g\n"
+    )

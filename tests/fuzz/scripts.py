@@ -1,4 +1,5 @@
-"""Draws hybrid scripts: compiled, interpreted as loop IR and run by Python they give the same numbers.
+"""Draws hybrid scripts: compiled, interpreted as loop IR and run by Python they give the same numbers. Every third is a
+nest of two loops, under a random schedule.
 
 `python scripts.py --count 500`, or `--seed 17` for one with its source and loops.
 """
@@ -8,14 +9,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from random_scripts import SIZE, draw_script
+from random_scripts import SIZE, draw_nest, draw_script
 
+from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir import build, lower, te
 from sateen.tensor_ir.interpret import run
 
@@ -31,10 +34,26 @@ def loaded(source: str, folder: Path) -> Any:
     return names["script"]
 
 
+def draw_schedule(stage: te.Stage, rng: Random) -> None:
+    """Primitives for the loops of a script, those that its stage takes; threads have no vectors around them."""
+    run_together = rng.choice([stage.parallel, stage.vectorize])
+    for _ in range(rng.randrange(8) if stage.leaves else 0):
+        axis = rng.choice(stage.leaves)
+        primitive = rng.choice([
+            lambda axis: stage.split(axis, rng.randrange(1, 5), tail=rng.choice(["guard", "partition"])),
+            lambda axis: stage.reorder(*rng.sample(stage.leaves, rng.randrange(1, len(stage.leaves) + 1))),
+            lambda axis: stage.fuse(axis, rng.choice(stage.leaves)),
+            run_together,
+            stage.unroll,
+        ])  # fmt: skip
+        with suppress(ScheduleError):
+            primitive(axis)
+
+
 def examine(seed: int, folder: Path) -> tuple[str, str, str]:
     """The source of a script, its loops, and what is at fault, '' if nothing is."""
     rng = Random(seed)
-    source, loops = draw_script(rng), ""
+    source, loops = draw_nest(rng) if seed % 3 == 2 else draw_script(rng), ""
     data = np.random.default_rng(seed)
     given: Arrays = [
         (data.integers(-16, 16, SIZE) / 4).astype("float32"),
@@ -45,6 +64,7 @@ def examine(seed: int, folder: Path) -> tuple[str, str, str]:
         a, b = te.placeholder((SIZE,), name="a"), te.placeholder((SIZE,), "int32", name="b")
         f, g = script(a, b)
         schedule = te.create_schedule([f, g])
+        draw_schedule(schedule[f], rng)
         function = lower(schedule, [a, b, f, g])
         loops = str(function)
         results: dict[str, Arrays] = {"by Python": list(script(*given))}
@@ -52,7 +72,7 @@ def examine(seed: int, folder: Path) -> tuple[str, str, str]:
             ("compiled", build(schedule, [a, b, f, g])),
             ("as loop IR", lambda *arrays: run(function, list(arrays))),
         ):
-            results[way] = [np.zeros_like(x) for x in given]
+            results[way] = [np.zeros_like(x) for x in results["by Python"]]
             execute(*given, *results[way])
     except Exception as error:  # noqa: BLE001 - any error is a finding
         return source, loops, f"{type(error).__name__}: {error}"

@@ -13,8 +13,9 @@ from sateen.tensor_ir.hybrid.elements import Elements
 from sateen.tensor_ir.hybrid.meanings import plain
 from sateen.tensor_ir.hybrid.numbers import Number
 from sateen.tensor_ir.hybrid.outer_loops import outer_loops
+from sateen.tensor_ir.hybrid.program import Callee, Program
 from sateen.tensor_ir.hybrid.python_run import run
-from sateen.tensor_ir.hybrid.statements import Callee, Program, Statements
+from sateen.tensor_ir.hybrid.statements import Statements
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Allocate, For, Let, Stmt

@@ -34,7 +34,7 @@ def outer_loops(program: Stmt) -> tuple[tuple[IterVar, ...], Stmt]:
         analyzer.bind(inner.var, inner.start, inner.extent)
     axes = []
     for loop in loops:
-        kind = AxisKind.DATA if _is_independent(body, loop.var, [*symbols], analyzer) else AxisKind.ORDERED
+        kind = AxisKind.DATA if _is_independent(body, loop, [*symbols], analyzer) else AxisKind.ORDERED
         axes.append(IterVar(loop.var.name, extent=loop.extent, kind=kind, span=loop.span))
     return tuple(axes), substitute(body, {loop.var: axis for loop, axis in zip(loops, axes, strict=True)})
 
@@ -46,9 +46,9 @@ def _is_known(loop: For, symbols: set[Var]) -> bool:
     return not reads and all(n in symbols for n in nodes if isinstance(n, Var))
 
 
-def _is_independent(body: Stmt, axis: Var, symbols: list[Var], analyzer: Analyzer) -> bool:
-    """Whether each value of `axis` has elements of its own of every buffer that the body changes."""
-    nodes = list(walk(body))
+def _is_independent(body: Stmt, loop: For, symbols: list[Var], analyzer: Analyzer) -> bool:
+    """Whether each iteration of a loop, all of which have `body`, has elements of its own of every buffer that the body changes."""
+    nodes, count = list(walk(body)), analyzer.constant(loop.extent)
     own = {n.buffer for n in nodes if isinstance(n, Allocate)}
     changed = {b for n in nodes for b in written_by(n)} - own
     places: dict[Buffer, list[frozenset[Owner]]] = {b: [] for b in changed}
@@ -56,5 +56,5 @@ def _is_independent(body: Stmt, axis: Var, symbols: list[Var], analyzer: Analyze
         for buffer in {*read_by(node), *written_by(node)} & changed:
             if not isinstance(node, (Load, Store)):
                 return False
-            places[buffer].append(owners(node.indices, axis, symbols, analyzer))
+            places[buffer].append(owners(node.indices, loop.var, count, symbols, analyzer))
     return all(frozenset.intersection(*found) for found in places.values())

@@ -20,7 +20,7 @@ from sateen.tensor_ir.hybrid.definition import Definition
 from sateen.tensor_ir.hybrid.elements import Elements, new_elements
 from sateen.tensor_ir.hybrid.names import Role, parameters
 from sateen.tensor_ir.hybrid.numbers import Number, evaluate, stored
-from sateen.tensor_ir.hybrid.statements import Callee
+from sateen.tensor_ir.hybrid.program import Callee
 from sateen.tensor_ir.ir.expr import Expr, as_data, as_expr
 from sateen.tensor_ir.ir.types import INDEX
 

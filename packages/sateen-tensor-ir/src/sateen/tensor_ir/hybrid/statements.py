@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,40 +15,17 @@ from sateen.tensor_ir.hybrid import meanings, words
 from sateen.tensor_ir.hybrid.definition import Definition
 from sateen.tensor_ir.hybrid.expressions import Expressions, Variable
 from sateen.tensor_ir.hybrid.names import Role, parameters
+from sateen.tensor_ir.hybrid.program import Callee, Program
 from sateen.tensor_ir.hybrid.source import ScriptError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, as_expr
-from sateen.tensor_ir.ir.span import Span
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.tensor_ir.te.ir_builder import BufferPointer
 from sateen.tensor_ir.te.operations import constant
-from sateen.tensor_ir.te.tensor import Tensor
 
 MOST_UNROLLED = 10_000
 """The most iterations of a loop that is written out."""
-
-
-@dataclass(slots=True, eq=False)
-class Program:
-    """What the scripts of one call share: the statements so far, the tensors that they read, and their memory."""
-
-    inputs: dict[Tensor, BufferPointer] = field(default_factory=dict)
-    memory: set[Buffer] = field(default_factory=set)
-    results: set[Buffer] = field(default_factory=set)
-    """The memory among it that may be returned."""
-    constants: dict[int, tuple[np.ndarray[Any, Any], Tensor]] = field(default_factory=dict)
-    place: Span | None = None
-    builder: IRBuilder = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.builder = IRBuilder(lambda: self.place)
-
-    def read(self, tensor: Tensor) -> BufferPointer:
-        """The elements of a tensor, as an input."""
-        if tensor not in self.inputs:
-            self.inputs[tensor] = self.builder.buffer_ptr(Buffer(tensor.name, tensor.shape, tensor.dtype))
-        return self.inputs[tensor]
 
 
 class Statements(Expressions):
@@ -136,7 +112,7 @@ class Statements(Expressions):
         self.hint = first.id if isinstance(first, ast.Name) else ""
         value = self.value(s.value)
         self.hint = ""
-        if isinstance(first, ast.Tuple) or len(s.targets) > 1:
+        if isinstance(first, (ast.Tuple, ast.List)) or len(s.targets) > 1:
             value = self._kept("kept", value)
         for target in s.targets:
             self.assign(target, value)
@@ -365,15 +341,6 @@ class Statements(Expressions):
         self.program.place = place
         self.own |= inner.own
         return result
-
-
-class Callee:
-    """What a script calls in its place: anything with a definition."""
-
-    __slots__ = ("definition",)
-
-    def __init__(self, definition: Definition) -> None:
-        self.definition = definition
 
 
 def _is_among(function: Any, choices: Sequence[Any]) -> bool:
