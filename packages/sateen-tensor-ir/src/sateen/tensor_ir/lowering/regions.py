@@ -334,10 +334,10 @@ def _check_overlap(stage: StageState, split: Split, extent: Mapping[IterVar, Exp
     if around is None or analyzer.prove(extent[around.outer] <= 1):
         return
     if not analyzer.prove((extent[split.outer] * extent[split.inner]).equal(extent[split.parent])):
+        tiles = f"{extent[split.outer]} tiles of {extent[split.inner]}"
         raise ScheduleError(
-            f"split of {stage.name!r} with a rounded-up tail: {extent[split.outer]} tiles of {extent[split.inner]} overhang "
-            f"loop {split.parent.name!r} of extent {extent[split.parent]}, so they would overlap the next tile of "
-            f"{around.parent.name!r}"
+            f"split of {stage.name!r} with a rounded-up tail: {tiles} overhang loop {split.parent.name!r} of extent "
+            f"{extent[split.parent]}, so they would overlap the next tile of {around.parent.name!r}"
         )
 
 
