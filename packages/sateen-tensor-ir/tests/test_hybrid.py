@@ -431,9 +431,10 @@ def test_a_value_is_what_it_was_when_it_was_named():
         out[2] = found[0] + found[1]
         out[3] = out[4] = x
         out[3], out[4] = out[0], out[3]
+        [out[0], out[1]] = [out[1], out[0]]
         return out
 
-    assert check(f, X).tolist() == [0.5, -1, 2.5, 0.5, 9]
+    assert check(f, X).tolist() == [-1, 0.5, 2.5, 0.5, 9]
 
 
 def test_loops_that_are_written_out_nest_nothing():

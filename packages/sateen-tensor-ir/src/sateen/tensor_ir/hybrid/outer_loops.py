@@ -47,7 +47,7 @@ def _is_known(loop: For, symbols: set[Var]) -> bool:
 
 
 def _is_independent(body: Stmt, loop: For, symbols: list[Var], analyzer: Analyzer) -> bool:
-    """Whether each iteration of a loop, all of which have `body`, has elements of its own of every buffer that the body changes."""
+    """Whether each iteration of a loop has elements of its own of every buffer that the body of the nest changes."""
     nodes, count = list(walk(body)), analyzer.constant(loop.extent)
     own = {n.buffer for n in nodes if isinstance(n, Allocate)}
     changed = {b for n in nodes for b in written_by(n)} - own
