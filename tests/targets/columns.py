@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +16,8 @@ import numpy as np
 from cases import NAME, Program
 from emulator import AARCH64, EmulatedMachine, EmulationError, Emulator, pack_arrays, unpack_arrays
 
-from sateen.runtime import LocalSession, SessionError, Target
+from sateen.runtime import DeviceError, LocalSession, SessionError, Target, load, open_device
+from sateen.tensor_ir import CompiledModule
 from sateen.tensor_ir.targets import with_features
 
 Array = np.ndarray[Any, Any]
@@ -122,19 +122,20 @@ class OnOpenCL(Place):
     """The first device of OpenCL, which may be this processor by PoCL."""
 
     def why_not(self) -> str:
-        if find_spec("pyopencl") is None:
-            return "pyopencl is not installed"
-        return "" if self._device is not None else "OpenCL has no device"
+        try:
+            open_device(self.text)
+        except DeviceError as error:
+            return str(error)
+        return ""
 
     def run(self, program: Program, arrays: Sequence[Array]) -> None:
-        self._device.run(program.module, NAME, arrays)
-
-    @cached_property
-    def _device(self) -> Any:
-        """Made in the process that uses it, since PoCL starts threads."""
-        from opencl_device import OpenCLDevice, devices  # noqa: PLC0415  # pyopencl is an extra
-
-        return OpenCLDevice() if devices() else None
+        if isinstance(program.code, CompiledModule):
+            program.code[NAME](*arrays)
+            return
+        model = load(program.code)
+        names = [[p.name for p in parameters] for parameters in (model.inputs, model.outputs)]
+        given, results = arrays[: len(names[0])], arrays[len(names[0]) :]
+        model.run(dict(zip(names[0], given, strict=True)), out=dict(zip(names[1], results, strict=True)))
 
 
 COLUMNS: Mapping[str, Place] = {
