@@ -63,8 +63,8 @@ def test_object_code_has_no_source():
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda m: m.object_code, lambda m: m.report, lambda m: m.module, lambda m: m(np.zeros(64, np.float32)),
-        lambda m: m.library(), lambda m: m.export_library("lib.so"), lambda m: m.llvm_text(), lambda m: m.assembly(),
+        lambda m: m.object_code, lambda m: m.report, lambda m: m.library(), lambda m: m.export_library("lib.so"),
+        lambda m: m.llvm_text(), lambda m: m.assembly(),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["c", "opencl"])
@@ -75,6 +75,12 @@ def test_a_source_is_not_object_code(kind, ask):
         TargetError, match=f"^compiled for {kind}.*, not object code: see source and export_source{also}$"
     ):
         ask(module)
+
+
+@pytest.mark.parametrize("ask", [lambda m: m.module, lambda m: m(np.zeros(64, np.float32))])
+def test_c_is_not_loaded(ask):
+    with pytest.raises(TargetError, match=r"^compiled for c.*, not object code: see source and export_source$"):
+        ask(build(*doubled(), target="c", name="twice"))
 
 
 def test_c_launches_no_kernels_and_c_calls_none():
