@@ -171,9 +171,10 @@ def test_the_threads_of_a_sum_inside_compute_the_same_around_it(launch):
     b = te.compute((5,), lambda i: te.sum(a[i, k], axis=k), name="B")
     c = te.compute((5,), lambda i: b[i] + 2.0, name="C")
     s = te.create_schedule(c)
-    s[c].bind(c.op.axis[0], BLOCK_X)
+    s[c].bind(c.op.axis[0], Y)
     s[b].compute_at(s[c], c.op.axis[0])
     s[b].bind(k, X)
+    assert "allocate B: local float32[1]" in str(lower(s, [a, c]))  # each row of threads has its own sum
     s[c].set_store_predicate(X.var.equal(0))
     x, found = floats(5, 32), np.zeros(5, "float32")
     launch(lower(s, [a, c]), x, found)
@@ -181,6 +182,26 @@ def test_the_threads_of_a_sum_inside_compute_the_same_around_it(launch):
     s[c].set_store_predicate(X.var.equal(1))
     with pytest.raises(ScheduleError, match="set_store_predicate of 'C': expects a condition that the first thread"):
         lower(s, [a, c])
+
+
+@pytest.mark.parametrize("inlined", [False, True])
+def test_a_sum_that_its_threads_read_is_shared(launch, inlined):
+    a, k = te.placeholder((5, 32), name="A"), te.reduce_axis(32, "k")
+    b = te.compute((5,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    d = te.compute((5,), lambda i: b[i] + 2.0, name="D")
+    c = te.compute((5, 32), lambda i, j: a[i, j] * d[i], name="C")
+    s = te.create_schedule(c)
+    s[c].bind(c.op.axis[0], Y)
+    s[c].bind(c.op.axis[1], X)
+    s[b].compute_at(s[c], c.op.axis[0])
+    s[b].bind(k, X)
+    if inlined:
+        s[d].compute_inline()
+    else:
+        s[d].compute_at(s[c], c.op.axis[1])
+    x, found = floats(5, 32), np.zeros((5, 32), "float32")
+    launch(lower(s, [a, c]), x, found)
+    np.testing.assert_allclose(found, x * (x.sum(1, keepdims=True) + 2), rtol=1e-4, atol=1e-4)
 
 
 def own(s, b, c, _):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import THREADS, LoopKind
@@ -109,18 +109,32 @@ class StageState:
         it share.
 
         That is shared memory for a stage inside a loop over blocks, a thread's own memory inside a loop over threads
-        (unless the stage's own loops are shared among those threads), and global memory elsewhere.
+        (unless the stage's own loops are shared among those threads), and global memory elsewhere. What threads sum up
+        together is a thread's own as well, unless readers are shared among them.
         """
         if self._scope is not None:
             return self._scope
         around = self._threads_around()
-        if not around.isdisjoint(THREADS) and set(self.threads.values()).isdisjoint(THREADS):
+        if not around.isdisjoint(THREADS) and self._is_of_one_thread():
             return Scope.LOCAL
         return Scope.SHARED if around else Scope.GLOBAL
 
     @scope.setter
     def scope(self, value: Scope) -> None:
         self._scope = value
+
+    def _is_of_one_thread(self) -> bool:
+        """Whether no loop of the stage divides its elements among threads, and no reader those that sum them up."""
+        own = {tag: leaf for leaf, tag in self.threads.items() if tag in THREADS}
+        if any(leaf.kind is AxisKind.DATA for leaf in own.values()):
+            return False
+        readers = [*self.schedule.consumers(self)] if own else []
+        for reader in readers:
+            if reader.inlined:
+                readers += self.schedule.consumers(reader)
+            elif not own.keys().isdisjoint({*reader.threads.values(), *reader._threads_around()}):
+                return False
+        return True
 
     @property
     def scope_name(self) -> str:
