@@ -12,6 +12,7 @@ from sateen.tensor_ir import build_functions, te
 from sateen.tensor_ir.intrinsics import TensorIntrinsic
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.schedule import Stage
 
 
 class AcceptedError(Exception):
@@ -85,6 +86,23 @@ def _then_lower(
         p.lower()
 
     return provoke
+
+
+def _cached(p: Product) -> Stage:
+    """The computation of D, which can be inlined into the copy to it."""
+    return p.s[p.s.cache_write(p.D, "local")]
+
+
+def _inlined_after_split(p: Product) -> None:
+    stage = _cached(p)
+    stage.split(stage.leaves[0], 2)
+    stage.compute_inline()
+
+
+def _parallel_after_inlining(p: Product) -> None:
+    stage = _cached(p)
+    stage.compute_inline()
+    stage.parallel(stage.leaves[0])
 
 
 def _then_build(change: Callable[[Product], object]) -> Callable[[Random], None]:
@@ -445,6 +463,31 @@ REFUSALS = (
         "inlined sum",
         _on(lambda p: p.c.compute_inline()),
         "'C' is a reduction; only an element-wise body can be substituted",
+    ),
+    Refusal(
+        "inlined after a primitive",
+        _on(_inlined_after_split),
+        "'D.local' has no loops and no storage of its own then, found primitives for loop",
+    ),
+    Refusal(
+        "primitive after inlining",
+        _on(_parallel_after_inlining),
+        "'D.local' is inlined, so it has no loops",
+    ),
+    Refusal(
+        "predicate of elements",
+        _then_lower(lambda p: p.d.set_store_predicate(p.x > 0)),
+        "depends on '.*', along which threads don't compute the same element",
+    ),
+    Refusal(
+        "threads of no scan",
+        _on(lambda p: p.d.env_threads([te.thread_axis("threadIdx.x")])),
+        "expects the stage of a scan, found ComputeOp",
+    ),
+    Refusal(
+        "some results",
+        _on(lambda p: p.s.cache_write([p.C, p.D], "local")),
+        "expects all results of one operation, which are C for the first",
     ),
     Refusal("inlined output", _on(lambda p: p.d.compute_inline()), "compute_inline: 'D' is an output of the schedule"),
     Refusal(
