@@ -147,7 +147,7 @@ def integers(a):
 
 @hybrid.script
 def functions(a):
-    out = output_tensor((len(a), 8), "float64")
+    out = output_tensor((len(a), 9), "float64")
     for i in range(len(a)):
         y = np.float64(a[i])
         out[i, 0] = math.sqrt(abs(y))
@@ -158,11 +158,16 @@ def functions(a):
         out[i, 5] = math.exp(0) if y > math.inf else te.round(y)
         out[i, 6] = te.select(y > 0, y, y / 2)
         out[i, 7] = square(y) + np.maximum(y, 1.0)
+        out[i, 8] = np.float64(near(y * 20.0))
     return out
 
 
 def square(x):
     return x * x
+
+
+def near(x):
+    return x.astype("int8") + 100
 
 
 @hybrid.script
@@ -627,3 +632,16 @@ def test_statements_run_once_and_as_they_are():
             primitive()
     with pytest.raises(ScheduleError, match=r"it is not computed by te\.compute"):
         s.cache_write(b, "local")
+
+
+def test_nothing_is_computed_within_the_loops_of_a_script():
+    a = te.placeholder((8,), name="a")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="b")
+    c = scaled(b)
+    s = te.create_schedule(c)
+    s[b].compute_at(s[c], c.op.axis[0])
+    with pytest.raises(ScheduleError, match="compute_at: 'scaled' reads 'b' as a whole; compute it at root"):
+        lower(s, [a, c])
+    s = te.create_schedule(c)
+    s[c].bind(c.op.axis[0], te.thread_axis("threadIdx.x"))
+    assert "thread threadIdx.x i_1 in [0, 8):" in str(lower(s, [a, c]))

@@ -193,6 +193,8 @@ def _attached_region(stage: StageState, plan: StagePlan, plans: Plans, analyzer:
                 else:
                     lows[d] = _union(analyzer, lows[d], low, lower=True)
                     highs[d] = _union(analyzer, highs[d], high, lower=False)
+    if not lows and stage.axes and not set(stage.outputs).isdisjoint(stage.attach[0].op.whole_inputs):
+        raise ScheduleError(f"compute_at: {stage.attach[0].name!r} reads {stage.name!r} as a whole; compute it at root")
     if not lows and stage.axes:
         raise ScheduleError(
             f"compute_at: nothing inside loop {stage.attach[1].name!r} of {stage.attach[0].name!r} reads {stage.name!r}"
