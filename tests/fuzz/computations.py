@@ -308,3 +308,5 @@ COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     deep,
     recurrence,
 )
+OF_PROCESSORS = (lets, recurrence)
+"""Those with loops that no schedule binds, an extern's and copies of initial rows: a device's host does no work."""

@@ -12,23 +12,30 @@ import numpy as np
 from computations import Computation
 from emulator import Emulator
 
+from sateen.runtime import Target
 from sateen.tensor_ir import CompiledModule, Machine, build_functions, te
 from sateen.tensor_ir.interpret import loop_oracle, te_oracle
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.stmt import Barrier, Function, If
+from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
 from sateen.tensor_ir.schedule import Schedule
 
 PROT_NONE = 0
+SCHEDULED = "scheduled"
+"""The function of a schedule."""
 
 
 class WrongResultError(Exception):
     """An output differs from the definition."""
 
 
-def lowered(computation: Computation, schedule: Schedule, name: str = "kernel") -> Function:
-    return lower(schedule, [*computation.inputs, *computation.outputs], name)
+def lowered(computation: Computation, schedule: Schedule, name: str = SCHEDULED, *, device: bool = False) -> Function:
+    """The loops of a schedule; for a device its arguments are in the memory of the host."""
+    arguments = [*computation.inputs, *computation.outputs]
+    buffers = {t: te.decl_buffer(t.shape, t.dtype, name=t.name, device="cpu") for t in arguments if device}
+    return lower(schedule, arguments, name, buffers=buffers)
 
 
 def expected(computation: Computation, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -39,9 +46,40 @@ def expected(computation: Computation, inputs: Sequence[np.ndarray]) -> list[np.
 
 
 def compiled(computation: Computation, function: Function, target: str = "llvm") -> CompiledModule:
-    """Code of a schedule, as `kernel`, and of the default schedule, as `plain`."""
+    """Code of a schedule, as SCHEDULED, and, on a processor, of the default schedule, as `plain`."""
+    if Target.of(target).kind == "opencl":
+        return build_functions([function], target)
     default = lowered(computation, te.create_schedule(list(computation.outputs)), "plain")
     return build_functions([function, default], target)
+
+
+def check_on_device(computation: Computation, function: Function, code: CompiledModule, rng: Random) -> bool:
+    """Raise WrongResultError unless the loops of a schedule, and its kernels, thread by thread, compute what the
+    definition says in the interpreter, and on a device; False where this one can't judge.
+
+    PoCL 3.1 compiles a barrier in a branch wrongly, although all threads take it.
+    """
+    inputs = computation.arrays(rng)
+    wanted = expected(computation, inputs)
+    program = code.program
+    branches = [s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, If)]
+    runs = not any(isinstance(s, Barrier) for branch in branches for s in walk(branch))
+
+    def loops(*arrays: np.ndarray) -> None:
+        loop_oracle.run(function, arrays, computation.symbols)
+
+    def kernels(*arrays: np.ndarray) -> None:
+        loop_oracle.run(program.host, arrays, computation.symbols, kernels=program.kernels)
+
+    def native(*arrays: np.ndarray) -> None:
+        code[SCHEDULED](*arrays)
+
+    calls = {"loop oracle": loops, "loop oracle of kernels": kernels, **({"the device": native} if runs else {})}
+    for name, call in calls.items():
+        results = [np.zeros_like(a) for a in wanted]
+        call(*inputs, *results)
+        _compare(computation, results, wanted, name)
+    return runs
 
 
 def check(
@@ -57,7 +95,7 @@ def check(
     inputs = computation.arrays(rng)
     wanted = expected(computation, inputs)
     library = None if emulator is None else code.library()
-    for at_end, name in product((True, False) if emulator is None else (True,), ("plain", "kernel")):
+    for at_end, name in product((True, False) if emulator is None else (True,), ("plain", SCHEDULED)):
         arrays = [guarded(a, at_end) for a in inputs]
         results = [guarded(_garbage(a), at_end) for a in wanted]
         if emulator is None or library is None:

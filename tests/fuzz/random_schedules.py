@@ -22,10 +22,19 @@ from sateen.tensor_ir.ir.identity import position
 from sateen.tensor_ir.ir.stmt import LoopKind
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Tensor
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8, 16)
 TAILS = ("guard", "guard", "partition", "shift", "round_up")
+THREADS_OF_ROOTS = (
+    ("blockIdx.x",),
+    ("blockIdx.x", "threadIdx.x"),
+    ("blockIdx.x", "threadIdx.y", "threadIdx.x"),
+    ("blockIdx.y", "blockIdx.x", "threadIdx.x"),
+)
+"""What the data loops of a stage at root are bound to, outermost first."""
+MOST_VTHREADS = 4
 MOST_UNROLLED = 128
 """Iterations that are written out, over all unrolled loops of a stage."""
 
@@ -74,21 +83,25 @@ class Candidate:
         return self.script.accepted["compute_at"] >= 2 and self.script.unequal > 0
 
 
-def draw(kind: int, rng: Random, nested: bool) -> Candidate:
-    """A schedule of computation `kind`; `nested` makes two compute_at and an unequal split likely."""
+def draw(kind: int, rng: Random, nested: bool, device: bool) -> Candidate:
+    """A schedule of computation `kind`; `nested` makes two compute_at and an unequal split likely. For a device each
+    stage has a loop over blocks around it."""
     computation = COMPUTATIONS[kind](rng)
     schedule = te.create_schedule(list(computation.outputs))
     script = Script()
-    _Drawing(rng, schedule, script, nested).draw()
+    if any(isinstance(stage.op, ScanOp) for stage in schedule.stages):
+        script.accepted["scan"] += 1
+    _Drawing(rng, schedule, script, nested, device).draw()
     return Candidate(computation, schedule, script)
 
 
 class _Drawing:
-    def __init__(self, rng: Random, schedule: Schedule, script: Script, nested: bool) -> None:
+    def __init__(self, rng: Random, schedule: Schedule, script: Script, nested: bool, device: bool) -> None:
         self.rng = rng
         self.schedule = schedule
         self.script = script
         self.nested = nested
+        self.device = device
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -102,10 +115,13 @@ class _Drawing:
                 self.place(stage)
                 if not stage.inlined:
                     self.transform(stage)
+                    self.bind(stage)
                     self.annotate(stage)
         for stage in self.schedule.stages:
             if stage.op.body and not stage.inlined and self.chance(0.3):
                 self.tensorize(stage)
+            if stage.op.body and self.chance(0.25):
+                self.double_buffer(stage)
         for stage in self.schedule.stages:
             if stage.scope is Scope.REGISTER:
                 self.unroll_all(stage)
@@ -142,13 +158,14 @@ class _Drawing:
             common = [c for c in consumers if c.attach is not None]
             if len(consumers) > 1 and len(common) == len(consumers) - 1:
                 host = next(c for c in consumers if c.attach is None)
-            if host.leaves and not host.inlined:
+            if host.leaves and not host.inlined and (not isinstance(host.op, ScanOp) or self.chance(0.1)):
                 self.script.call(stage, "compute_at", host, self.leaf(host))
                 self.block(stage, host)
         elif self.chance(0.4):
             self.script.call(stage, "compute_root")
         if self.chance(0.25):
-            self.script.call(stage, "set_scope", self.rng.choice(["global", "local", "local", "register"]))
+            scopes = ["shared", "shared", "warp", "local"] if self.device else ["global", "local", "local", "register"]
+            self.script.call(stage, "set_scope", self.rng.choice(scopes))
         if self.chance(0.2):
             factor = self.rng.choice([1, 2, 4, 8, 16])
             axis = self.rng.choice(stage.axes)
@@ -168,7 +185,8 @@ class _Drawing:
         if self.chance(0.7):
             parts = self.split(stage, axis)
             axis = parts[0] if parts else axis
-        inside = host.leaves[: position(stage.attach[1], host.leaves) + 1] if stage.attach else []
+        placed = stage.attach is not None and stage.attach[0] is host
+        inside = host.leaves[: position(stage.attach[1], host.leaves) + 1] if placed else []
         others = [leaf for leaf in inside if self.chance(0.7)] or inside[:1]
         if others and self.script.call(host, "reorder", axis, *others):
             self.script.accepted["reorder a block"] += 1
@@ -217,12 +235,49 @@ class _Drawing:
         axes = self.rng.sample(stage.leaves, self.rng.randint(1, len(stage.leaves)))
         self.script.call(stage, "reorder", *axes)
 
+    # Threads and parts.
+
+    def bind(self, stage: Stage) -> None:
+        """Threads: hardware's on a device, virtual ones everywhere."""
+        free = self.free(stage)
+        if self.device and stage.attach is None:
+            for axis, tag in zip(free, self.rng.choice(THREADS_OF_ROOTS), strict=False):
+                self.script.call(stage, "bind", axis, te.thread_axis(tag))
+        elif self.device and self.chance(0.5):
+            short = [leaf for leaf in stage.leaves if self.extent(leaf) <= 33 and leaf not in stage.kinds]
+            if short:
+                self.script.call(stage, "bind", self.rng.choice(short), te.thread_axis("threadIdx.x"))
+        free = self.free(stage)
+        if not free or not self.chance(0.15):
+            return
+        axis = self.rng.choice(free)
+        if self.extent(axis) > MOST_VTHREADS or self.chance(0.6):
+            parts = self.script.call(stage, "split", axis, nparts=self.rng.randint(2, MOST_VTHREADS))
+            if parts is None:
+                return
+            axis = parts[0]
+        if self.script.call(stage, "bind", axis, te.thread_axis("vthread")):
+            self.script.accepted["bind"] -= 1
+            self.script.accepted["bind, vthread"] += 1
+
+    def double_buffer(self, stage: Stage) -> None:
+        """Two parts, where the stage is computed at a loop whose iterations follow one another."""
+        if stage.attach is not None:
+            host, axis = stage.attach
+            follow = host.kinds.get(axis, LoopKind.SERIAL) in (LoopKind.SERIAL, LoopKind.UNROLLED)
+            if follow and (axis.kind is not AxisKind.TIME or self.chance(0.2)):
+                self.script.call(stage, "double_buffer")
+
+    def free(self, stage: Stage) -> list[IterVar]:
+        """The data loops that nothing is said of."""
+        return [leaf for leaf in stage.leaves if leaf.kind is AxisKind.DATA and leaf not in stage.kinds]
+
     # Annotations.
 
     def annotate(self, stage: Stage) -> None:
         if not stage.leaves:
             return
-        if stage.attach is None and self.chance(0.3):
+        if not self.device and stage.attach is None and self.chance(0.3):
             data = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.DATA]
             if data:
                 self.script.call(stage, "parallel", data[0] if self.chance(0.8) else self.rng.choice(data))

@@ -172,6 +172,27 @@ def _lanes_share(p: Product) -> None:
     p.c.compute_at(p.d, p.y)
 
 
+def _parallel_parts(p: Product) -> None:
+    p.d.parallel(p.x)
+    p.c.compute_at(p.d, p.x)
+    p.c.double_buffer()
+
+
+def _untimely_parts(p: Product) -> None:
+    tensors = [p.s.cache_read(p.A, "local", [p.C])]
+    tensors.append(p.s.cache_read(tensors[0], "local", [p.C]))
+    for tensor in tensors:
+        p.s[tensor].compute_at(p.c, p.i)
+    p.s[tensors[1]].double_buffer()
+
+
+def _inlined_parts(p: Product) -> None:
+    stage = p.s[p.s.cache_read(p.A, "local", [p.C])]
+    stage.compute_at(p.c, p.i)
+    stage.double_buffer()
+    stage.compute_inline()
+
+
 def _second_sum(rng: Random) -> None:
     p = Product(rng)
     r = te.reduce_axis(p.m, "r")
@@ -561,6 +582,43 @@ REFUSALS = (
     Refusal("instruction in lanes", _then_lower(_in_lanes), "expects no vectorized loop around, found 'i'"),
     Refusal("instruction at a vanished loop", _then_lower(_late_split), "call tensorize after split and fuse"),
     Refusal("two instructions", _on(_two_instructions), "'rows' replaces loop 'j' already; a stage has one"),
+    Refusal(
+        "virtual threads of a sum",
+        _on(lambda p: p.c.bind(p.k, te.thread_axis("vthread"))),
+        "it is a reduction, its virtual threads would race for the result; rfactor it first",
+    ),
+    Refusal(
+        "symbolic virtual threads",
+        _on(lambda p: p.d.bind(p.x, te.thread_axis("vthread")), symbolic),
+        "virtual threads expect a constant extent of at most 64, found n; split it with nparts= first",
+    ),
+    Refusal(
+        "many virtual threads",
+        _on(
+            lambda p: p.d.bind(p.d.fuse(p.x, p.y), te.thread_axis("vthread")),
+            lambda rng: Product(rng, rows=te.const(65)),
+        ),
+        r"virtual threads expect a constant extent of at most 64, found \d+;",
+    ),
+    Refusal(
+        "double buffer of an output",
+        _on(lambda p: p.d.double_buffer()),
+        "double_buffer: 'D' is an output of the schedule",
+    ),
+    Refusal(
+        "double buffer at root", _then_lower(lambda p: p.c.double_buffer()), "it is computed as a whole; compute_at a"
+    ),
+    Refusal(
+        "double buffer of parallel parts",
+        _then_lower(_parallel_parts),
+        "the iterations of parallel loop 'i' of 'D' do not follow one another; compute it at a serial or unrolled loop",
+    ),
+    Refusal(
+        "double buffer of what is computed at its time",
+        _then_lower(_untimely_parts),
+        "double_buffer 'A.local', too, or",
+    ),
+    Refusal("inlined double buffer", _on(_inlined_parts), "'A.local' is double-buffered, so it needs storage"),
     Refusal("argument missing", _arguments(lambda p: [p.A, p.B, p.D]), "'b' is read, but is not among the arguments"),
     Refusal("argument twice", _arguments(lambda p: [p.A, p.A, p.B, p.b, p.D]), "'A' is among the arguments twice"),
     Refusal("output missing", _arguments(lambda p: [p.A, p.B, p.b]), "output 'D' is not among the arguments"),

@@ -21,13 +21,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import emulator
-from computations import COMPUTATIONS
-from execution import WrongResultError, check, compiled, lowered
+from computations import COMPUTATIONS, OF_PROCESSORS
+from execution import WrongResultError, check, check_on_device, compiled, lowered
 from random_schedules import Candidate, draw
 from refusals import REFUSALS, AcceptedError
 
-from sateen.runtime import Target
-from sateen.runtime.errors import CodegenError, ScheduleError
+from sateen.runtime import DeviceError, Target, open_device
+from sateen.runtime.errors import CodegenError, LoweringError, ScheduleError
 from sateen.tensor_ir import CompiledModule
 from sateen.tensor_ir.ir.stmt import Function
 
@@ -37,8 +37,14 @@ ATTEMPTS = 1000
 BATCH = 50
 
 ARM = f"llvm -mtriple={emulator.AARCH64.system}"
-TARGETS = {"host": "llvm", "x86-64-v3": "llvm -mcpu=x86-64-v3", "x86-64-v2": "llvm -mcpu=x86-64-v2", "aarch64": ARM}
-ORDER = ("host", "x86-64-v2", "host", "x86-64-v3", "host", "host", "aarch64")
+TARGETS = {
+    "host": "llvm",
+    "x86-64-v3": "llvm -mcpu=x86-64-v3",
+    "x86-64-v2": "llvm -mcpu=x86-64-v2",
+    "aarch64": ARM,
+    "opencl": "opencl",
+}
+ORDER = ["host", "x86-64-v2", "host", "opencl", "host", "x86-64-v3", "host", "host", "aarch64", "opencl", "host"]
 """The targets of seeds, in turns; as many as divide neither the kinds of computations nor the seeds of a batch."""
 
 
@@ -46,6 +52,12 @@ def why_not(target: str) -> str:
     """Why code for a target can't be run here, '' where it can."""
     if target == "aarch64":
         return emulator.AARCH64.why_not()
+    if target == "opencl":
+        try:
+            open_device(target)
+        except DeviceError as error:
+            return str(error)
+        return ""
     missing = Target.host().missing_features(Target.of(TARGETS[target]))
     return f"this machine lacks {', '.join(missing)}" if missing else ""
 
@@ -53,6 +65,8 @@ def why_not(target: str) -> str:
 def target_of(seed: int, only: str | None) -> str:
     """The target of a seed, that of this machine in place of one that can't be run."""
     target = only or ORDER[seed % len(ORDER)]
+    if target == "opencl" and COMPUTATIONS[seed % len(COMPUTATIONS)] in OF_PROCESSORS:
+        return "host"
     return "host" if only is None and why_not(target) else target
 
 
@@ -60,13 +74,13 @@ def accepted(seed: int, target: str, refusals: Counter[str]) -> tuple[Candidate,
     """The first schedule of a seed that lowering and code generation take; counts the ones before it by reason."""
     for attempt in range(ATTEMPTS):
         rng = Random(f"{seed}.{attempt}")
-        candidate = draw(seed % len(COMPUTATIONS), rng, seed % 3 == 0)
+        candidate = draw(seed % len(COMPUTATIONS), rng, seed % 3 == 0, target == "opencl")
         if seed % 3 == 0 and not candidate.is_nested:
             continue
         try:
-            function = lowered(candidate.computation, candidate.schedule)
+            function = lowered(candidate.computation, candidate.schedule, device=target == "opencl")
             native = compiled(candidate.computation, function, TARGETS[target])
-        except (ScheduleError, CodegenError) as error:
+        except (ScheduleError, LoweringError, CodegenError) as error:
             if "not valid" in str(error):
                 raise
             refusals[_reason(error)] += 1
@@ -102,6 +116,10 @@ def examine(seed: int, oracle: bool, only: str | None) -> dict[str, Any]:
             "target": target,
         }
         refusals.update({f"{p} refused": n for p, n in candidate.script.refused.items()})
+        if target == "opencl":
+            if not check_on_device(computation, function, native, rng):
+                record["target"] = "the interpreter, as PoCL does not take barriers in branches"
+            return record | {"refusals": refusals}
         with TemporaryDirectory() as folder:
             foreign = emulator.Emulator(Path(folder), emulator.AARCH64) if target == "aarch64" else None
             check(computation, function, native, rng, oracle=oracle, emulator=foreign)

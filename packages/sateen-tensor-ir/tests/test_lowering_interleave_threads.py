@@ -247,6 +247,24 @@ def test_registers_of_virtual_threads():
     assert np.array_equal(c, a * 2 + 1)
 
 
+def test_threads_without_a_part_of_the_consumer_have_no_state_to_resume():
+    A = te.placeholder((5, 6), name="A")
+    k = te.reduce_axis(6, "k")
+    R = te.compute((5,), lambda i: te.sum(A[i, k], axis=k), name="R")
+    D = te.compute((5,), lambda i: R[i] * 2.0, name="D")
+    E = te.compute((5,), lambda i: D[i] + 1.0, name="E")
+    s = te.create_schedule(E)
+    s[D].compute_at(s[E], E.op.axis[0])
+    v, _ = s[D].split(D.op.axis[0], nparts=2)
+    s[D].bind(v, te.thread_axis("vthread"))
+    s[R].compute_at(s[D], v)
+    ko, _ = s[R].split(k, factor=3)
+    s[D].reorder(ko, v)
+    a, e = np.arange(30, dtype=np.float32).reshape(5, 6), np.zeros(5, np.float32)
+    run(lower(s, [A, E]), [a, e])
+    assert np.array_equal(e, a.sum(axis=1) * 2 + 1)
+
+
 def test_schedules_that_have_no_virtual_threads():
     C, s = Product().C, te.create_schedule(Product().C)
     stage, vthread = s[s.outputs[0]], te.thread_axis("vthread")

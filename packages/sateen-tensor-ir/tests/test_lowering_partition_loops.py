@@ -71,6 +71,7 @@ UNCHANGED = {
     ),
     "a loop that did not ask": "for o in [0, 4):\n  if o < 2:\n    B[o] = A[o]",
     "a vectorized loop": "vectorized o in [0, 4) partition:\n  if o < 2:\n    B[o] = A[o]",
+    "a loop over threads": "thread threadIdx.x o in [0, 4) partition:\n  if o < 2:\n    B[o] = A[o]",
     "a condition on data": "for o in [0, 4) partition:\n  if A[o] < 2.0f:\n    B[o] = A[o]",
 }
 

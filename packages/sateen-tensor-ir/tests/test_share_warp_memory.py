@@ -56,6 +56,9 @@ def test_each_warp_has_a_part_of_shared_memory():
                 B[z * 32 + y * 8 + u] = W[z, y, u * -1 + 7]
     """).strip()
     )
+    inside = REVERSED.replace("for k", "thread threadIdx.x k").format(barrier="")
+    shared = format_stmt(simplify(share_warp_memory(function(inside).body), Analyzer()))
+    assert "k in [0, 2):\n      allocate W: shared float32[2, 4, 8]\n" in shared, "all threads compute all of it"
     alone = "allocate W: warp float32[8]\n{}W[0] = A[0]\nB[0] = W[0]"
     assert "allocate W: shared float32[8]" in format_stmt(share_warp_memory(function(alone.format("")).body))
 
@@ -133,3 +136,26 @@ def test_warps_that_use_the_memory_of_others():
         "loop 'y', bound to threadIdx.y, expects a constant extent around 'W' in scope warp",
         lambda: share_warp_memory(function(body).body),
     )
+
+
+def test_threads_that_share_partial_results_can_not_resume_from_them():
+    for scope, is_refused in (("local", False), ("warp", True), ("shared", True)):
+        A = te.placeholder((4, 8), name="A")
+        k = te.reduce_axis(8, "k")
+        R = te.compute((4,), lambda i, A=A, k=k: te.sum(A[i, k], axis=k), name="R")
+        D = te.compute((4,), lambda i, R=R: R[i] * 2.0, name="D")
+        s = te.create_schedule(D)
+        s[D].bind(D.op.axis[0], AXES[0])
+        s[R].compute_at(s[D], D.op.axis[0])
+        s[R].set_scope(scope)
+        ko, _ = s[R].split(k, factor=4)
+        s[D].reorder(ko, D.op.axis[0])
+        if is_refused:
+            refuses(
+                "reorder in stage 'D', axis 'ko': loop 'i' is shared among threads, which have 'R' in scope "
+                f"{scope} in common, so each would resume from elements that others store; set_scope to local",
+                lambda s=s, A=A, D=D: lower(s, [A, D]),
+                ScheduleError,
+            )
+        else:
+            lower(s, [A, D])

@@ -170,6 +170,13 @@ def _check_blocks(plans: Plans, stage: StageState, analyzer: Analyzer) -> None:
                 "reorder after cache_write, rfactor and compute_at"
             )
         _check_block_tails(plans[stage], owner, where, analyzer)
+        for host, leaf in attach_path(owner):
+            if shared_by_threads(owner, host, leaf):
+                raise ScheduleError(
+                    f"{where}: loop {leaf.name!r} is shared among threads, which have {owner.name!r} in scope "
+                    f"{owner.scope.value} in common, so each would resume from elements that others store; set_scope "
+                    "to local"
+                )
         for reader, plan in plans.items():
             for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
                 if reader is not stage or not same_nodes(read.indices, stage.op.axis):

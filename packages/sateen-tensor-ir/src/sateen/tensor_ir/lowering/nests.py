@@ -512,9 +512,12 @@ class _Nest:
             assert isinstance(var, Var)
             self.builder.analyzer.bind(var, 0, self.plan.loops[leaf])
         indices = tuple(substitute(i, fresh) for i in self.indices)
-        body: Stmt = sequence(
+        identity: Stmt = sequence(
             *(Store(self._output(i), indices, value, self.span) for i, value in enumerate(first.combiner.identity))
         )
+        body = identity
+        simplify, keys = self.builder.analyzer.simplify, self.builder.analyzer.keys
+        data = [simplify(substitute(g, fresh)) for g in self.plan.guards if not self._mentions_reduce(g)]
         for block in self.adopted:
             assert self.stage.attach is not None
             host = self.stage.attach[0]
@@ -524,10 +527,13 @@ class _Nest:
             place = self.builder.index(host.outputs[0], point)
             held = Load(kept, place, first.dtype)
             ranges = [*zip(point, self.stage.op.outputs[0].shape, strict=True), *zip(place, kept.shape, strict=True)]
-            inside = [g for p, extent in ranges for g in (p >= 0, p < extent)]
-            resume = self._guarded(inside, Store(self._output(0), indices, held, self.span))
+            known = {keys.of(g) for g in data}
+            places = (simplify(g) for p, extent in ranges for g in (p >= 0, p < extent))
+            inside = all_of([g for g in places if keys.of(g) not in known])
+            resume: Stmt = Store(self._output(0), indices, held, self.span)
+            if not ex.is_const(inside, True):  # elsewhere the consumer has no element for the state, and reads none
+                resume = If(inside, resume, identity, self.span)
             body = If(block.equal(0), body, resume, self.span)
-        data = [substitute(g, fresh) for g in self.plan.guards if not self._mentions_reduce(g)]
         body = self._guarded(data, body)
         for leaf in reversed(inner):
             var = fresh[leaf]

@@ -21,11 +21,14 @@ def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
 
     In the middle every linear condition on the loop's variable holds for all values of the loops inside, whose bounds
     no longer depend on it. `simplify` afterwards decides what has become constant. A symbolic range becomes three
-    loops, of which those that provably have no iterations are left out. Vectorized loops, unrolled ones whose parts
-    would have no constant extent, and conditions on outer loops only are left alone. Requires and keeps: each variable
-    bound once (copies are renamed).
+    loops, of which those that provably have no iterations are left out. Left alone are vectorized loops, loops over
+    blocks and threads, whose iterations each belong to one of them, unrolled ones whose parts would have no constant
+    extent, and conditions on outer loops only. Requires and keeps: each variable bound once (copies are renamed).
     """
     return _Partitioner(analyzer).rewrite(statement)
+
+
+_WHOLE = (LoopKind.VECTORIZED, LoopKind.THREAD)
 
 
 class _Partitioner(StatementRewriter):
@@ -35,7 +38,7 @@ class _Partitioner(StatementRewriter):
     def rewrite_For(self, s: For) -> Stmt:
         with self.analyzer.bound(s.var, s.start, s.extent):
             body = self.rewrite(s.body)
-            wanted = ("partition", True) in s.pragmas and s.kind is not LoopKind.VECTORIZED
+            wanted = ("partition", True) in s.pragmas and s.kind not in _WHOLE
             bounds = self._always_true(s.var, body) if wanted else None
         pragmas = tuple(p for p in s.pragmas if p[0] != "partition")
 

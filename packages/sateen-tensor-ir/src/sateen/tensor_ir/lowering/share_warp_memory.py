@@ -36,7 +36,7 @@ class _Sharing(StatementRewriter):
         """The memory of the block that is to be allocated around the outermost loop over warps."""
 
     def rewrite_For(self, s: For) -> Stmt:
-        if s.thread is None or s.thread == LANE:
+        if s.thread is None:
             return self.descend(s)
         self.open.append(s)
         loop: Stmt = self.descend(s)
@@ -56,8 +56,8 @@ class _Sharing(StatementRewriter):
         part = Part(shared, tuple(loop.var - loop.start for loop in loops))
         body = self.rewrite(in_parts(s.body, {s.buffer: part}))
         allocation = replace(s, buffer=shared, body=body)
-        if not loops:
-            return allocation
+        if not loops or any(loop.thread == LANE for loop in self.open):
+            return allocation  # the threads of a warp that compute all of it do so together
         self.shared.append(allocation)
         return body
 
