@@ -61,6 +61,18 @@ def test_two_loops_stand_for_one_axis() -> None:
     check(s, [a, c])
 
 
+def test_many_small_loops_are_told_apart_in_time() -> None:
+    a = te.placeholder((1024,), name="A")
+    c = te.compute((1024,), lambda i: a[i] + 2.0, name="C")
+    s = te.create_schedule(c)
+    (loop,) = c.op.axis
+    for _ in range(9):
+        _, loop = s[c].split(loop, nparts=2)
+    s[c].tensorize(s[c].leaves[0], doubling(1024))
+    with pytest.raises(ScheduleError, match="the computation: expected x"):
+        lower(s, [a, c])
+
+
 def test_the_parts_of_a_reduction_stand_for_its_axis() -> None:
     a, b, k = te.placeholder((3, 16), name="A"), te.placeholder((16,), name="B"), te.reduce_axis(16, "k")
     c = te.compute((3,), lambda i: te.sum(a[i, k] * b[k], axis=k), name="C")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, islice, permutations
 from math import prod
 from typing import NoReturn
 
@@ -27,6 +27,8 @@ from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, substitute, walk
 from sateen.tensor_ir.te.tensor import Tensor
 
+MOST_PAIRINGS = 1000
+"""The most ways to give loops to axes that are tried, those with the order of the nest first."""
 COMMUTATIVE = (ex.Add, ex.Mul, ex.Min, ex.Max, ex.And, ex.Or, ex.EQ, ex.NE)
 Operands = Mapping[Tensor, Region]
 Groups = Mapping[IterVar, tuple[IterVar, ...]]
@@ -92,7 +94,7 @@ class _Matcher:
         """The instruction by the first way in which loops stand for all axes."""
         self._check_reduction()
         first: _Different | None = None
-        for groups in self._pairings():
+        for groups in islice(self._pairings(), MOST_PAIRINGS):
             try:
                 return _Pairing(self.instruction, self.element, self.loops, self.analyzer, groups).statement()
             except _Different as difference:
@@ -138,7 +140,7 @@ class _Matcher:
             wanted = [axis for axis in axes if not ex.is_const(axis.extent, 1)]
             sizes = {leaf: self.analyzer.constant(n) for leaf, n in self.loops.leaves.items() if leaf.kind is kind}
             given = {leaf: size for leaf, size in sizes.items() if size != 1}
-            groupings = list(self._groupings(wanted, given))
+            groupings = list(islice(self._groupings(wanted, given), MOST_PAIRINGS))
             if not groupings:
                 extents = [f"{axis.name} of {axis.extent}" for axis in wanted]
                 loops = [f"{leaf.name} of {self.loops.leaves[leaf]}" for leaf in given]
@@ -154,12 +156,14 @@ class _Matcher:
             return
         extent = self.analyzer.constant(axes[0].extent)
         for count in range(1, len(given) - len(axes) + 2):
-            for group in permutations(given, count):
-                sizes = [size for leaf in group if (size := given[leaf]) is not None]
-                if len(sizes) == count and prod(sizes) == extent:
-                    rest = {leaf: size for leaf, size in given.items() if not is_among(leaf, group)}
-                    for others in self._groupings(axes[1:], rest):
-                        yield {axes[0]: group, **others}
+            for chosen in combinations(given, count):
+                sizes = [size for leaf in chosen if (size := given[leaf]) is not None]
+                if len(sizes) != count or prod(sizes) != extent:
+                    continue
+                rest = {leaf: size for leaf, size in given.items() if not is_among(leaf, chosen)}
+                others = list(islice(self._groupings(axes[1:], rest), MOST_PAIRINGS))
+                for group in permutations(chosen) if others else ():
+                    yield from ({axes[0]: group, **other} for other in others)
 
 
 class _Pairing:
