@@ -105,7 +105,7 @@ class ExampleDriver:
     kind = DeviceKind.OPENCL
 
     def descriptions(self) -> tuple[DeviceDescription, ...]:
-        raise MissingDriverError("expected libExample, found none; install it")
+        raise MissingDriverError("expected libExample, found none", "install it")
 
     def connect(self, index: int) -> Example:
         if index:
@@ -244,7 +244,8 @@ def test_a_device_is_opened_once_and_again_after_a_loss() -> None:
 
 def test_what_is_missing_is_named() -> None:
     devices = OpenDevices({DeviceKind.OPENCL: ExampleDriver()})
-    assert list(devices.found()) == [(DeviceKind.OPENCL, "expected libExample, found none; install it")]
+    (found,) = devices.found()
+    assert (found.devices, found.missing, found.remedy) == ((), "expected libExample, found none", "install it")
     with pytest.raises(DeviceError, match=r"opencl\(1\): expected libExample, found none; install it"):
         devices.open(opencl(1))
     with pytest.raises(DeviceError, match=r"metal\(0\): expected a device of kind opencl, for which there are drivers"):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -9,6 +8,9 @@ from sateen.frontends.command import doctor as module
 from sateen.frontends.command import target_support
 from sateen.frontends.command.target_support import TargetSupport, support_of
 from sateen.runtime import LinkError, Target
+from sateen.runtime.devices import opencl
+from sateen.runtime.devices.driver import MissingDriverError
+from sateen.runtime.devices.opencl_library import OpenCLLibrary
 from sateen.runtime.target_names import TARGET_NAMES, TargetName
 from sateen.tensor_ir import CompiledModule
 from sateen.tensor_ir.host import has_host
@@ -38,10 +40,16 @@ def test_targets_without_a_thread_pool_say_what_they_give(sateen):
 
 def test_what_is_missing_is_told_with_the_command_that_brings_it(sateen, monkeypatch):
     monkeypatch.setattr(module, "is_installed", lambda name: False)
-    monkeypatch.setitem(sys.modules, "pyopencl", None)
+    monkeypatch.setattr(opencl, "opencl_library", _no_library)
     ran = sateen("doctor")
-    for remedy in ("pillow", "onnxruntime", "pyopencl pocl-binary-distribution"):
+    for remedy in ("pillow", "onnxruntime"):
         assert f"pip install {remedy}" in ran.out
+    (row,) = [line.split("  ") for line in ran.out.splitlines() if line.startswith("devices of opencl")]
+    assert [word.strip() for word in row if word] == ["devices of opencl", "no", "no libOpenCL", "install it"]
+
+
+def _no_library() -> OpenCLLibrary:
+    raise MissingDriverError("no libOpenCL", "install it")
 
 
 def test_every_name_of_a_target_is_listed_with_its_text_and_what_works(sateen):

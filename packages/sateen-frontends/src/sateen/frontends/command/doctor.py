@@ -15,11 +15,12 @@ from sateen.frontends.command.arguments import allowed_processors, json_option
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.pictures import PILLOW
 from sateen.frontends.command.target_support import built_for, computes, support_of
-from sateen.frontends.core.packages import imported, is_installed
+from sateen.frontends.core.packages import is_installed
 from sateen.frontends.readers import PEERS
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import installed_operators
 from sateen.runtime import ArgumentError, LinkError, SateenError, Target
+from sateen.runtime.devices import PROCESS_DEVICES, DevicesOfKind
 from sateen.runtime.processor import host_features
 from sateen.runtime.target_names import TARGET_NAMES
 from sateen.tensor_ir import Machine
@@ -41,7 +42,6 @@ NO_POOL = (
     "object code of kernels; no libraries, whose thread pool is for Linux on "
     f"{', '.join(a.title for a in ARCHITECTURES.values() if has_pool(a.triple))}"
 )
-OPENCL = "pip install pyopencl pocl-binary-distribution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ def doctor(targets: bool, as_json: bool) -> int:
         _show_targets(as_json)
         return 0
     machine, findings = _machine(), [check() for check in _CHECKS]
+    findings += map(_devices, PROCESS_DEVICES.found())
     if as_json:
         show_json({"machine": machine, "findings": [asdict(f) for f in findings]})
     else:
@@ -130,20 +131,12 @@ def _target(subject: str, text: str) -> Callable[[], Finding]:
     return look
 
 
-def _opencl() -> Finding:
-    try:
-        opencl = imported("pyopencl", "pyopencl is not installed")
-    except ArgumentError as error:
-        return Finding("OpenCL kernels", False, str(error), OPENCL)
-    try:
-        devices = [d.name.strip() for platform_ in opencl.get_platforms() for d in platform_.get_devices()]
-    except opencl.Error as error:
-        devices, why = [], str(error)
-    else:
-        why = "no device"
-    if devices:
-        return Finding("OpenCL kernels", True, f"devices: {', '.join(devices)}")
-    return Finding("OpenCL kernels", False, why, OPENCL)
+def _devices(found: DevicesOfKind) -> Finding:
+    """The devices of one kind that kernels and networks may run on."""
+    subject = f"devices of {found.kind}"
+    if found.devices:
+        return Finding(subject, True, ", ".join(map(str, found.devices)))
+    return Finding(subject, False, found.missing, found.remedy)
 
 
 def _operators() -> Finding:
@@ -173,7 +166,6 @@ def _name(architecture: Architecture) -> str:
 _CHECKS: tuple[Callable[[], Finding], ...] = (
     _target("this machine", "llvm"),
     *(_target(_name(architecture), f"llvm -mtriple={architecture.triple}") for architecture in ARCHITECTURES.values()),
-    _opencl,
     _operators,
     _package("pictures as inputs", "PIL", "pillow", PILLOW),
     *(

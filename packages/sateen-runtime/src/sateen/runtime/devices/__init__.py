@@ -4,12 +4,13 @@ from sateen.runtime.devices.description import DeviceDescription
 from sateen.runtime.devices.driver import MemoryPart
 from sateen.runtime.devices.functions import as_functions
 from sateen.runtime.devices.opened import DeviceMemory, Kernels, OpenDevice, PreparedLaunch
-from sateen.runtime.devices.process_devices import PROCESS_DEVICES, OpenDevices, open_device
+from sateen.runtime.devices.process_devices import PROCESS_DEVICES, DevicesOfKind, OpenDevices, open_device
 
 __all__ = [
     "PROCESS_DEVICES",
     "DeviceDescription",
     "DeviceMemory",
+    "DevicesOfKind",
     "Kernels",
     "MemoryPart",
     "OpenDevice",

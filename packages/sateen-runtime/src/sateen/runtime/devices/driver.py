@@ -32,7 +32,12 @@ class DriverError(Exception):
 
 
 class MissingDriverError(Exception):
-    """A library of the system that is not there, or that has no device. The message names it and the remedy."""
+    """A library of the system that is not there, or that has no device, and what brings it."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(f"{message}; {remedy}")
+        self.missing = message
+        self.remedy = remedy
 
 
 @dataclass(frozen=True, slots=True)

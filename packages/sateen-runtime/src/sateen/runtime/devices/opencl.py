@@ -15,6 +15,7 @@ from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, Missin
 from sateen.runtime.devices.opencl_library import OpenCLLibrary, failure, opencl_library
 
 _UNLIMITED = (1 << 31) - 1
+REMEDY = "install the driver of one; that for processors is PoCL (Debian: pocl-opencl-icd)"
 _WARP = 32
 """The threads that run in step, where the driver doesn't tell before a kernel is made."""
 
@@ -49,7 +50,9 @@ class OpenCLDriver:
         library = opencl_library()
         devices = _devices(library)
         if index >= len(devices):
-            raise MissingDriverError(f"expected {Device(self.kind, index)}, found {len(devices)} devices of OpenCL")
+            raise MissingDriverError(
+                f"expected {Device(self.kind, index)}, found {len(devices)} devices of OpenCL", "name one of these"
+            )
         return OpenCLConnection(library, devices[index], _describe(library, devices[index], index))
 
 
@@ -206,9 +209,7 @@ def _devices(library: OpenCLLibrary) -> list[int]:
     except DriverError:
         pass
     if not found:
-        raise MissingDriverError(
-            "expected a device of OpenCL, found none; install the driver of one (pocl-opencl-icd for the processor)"
-        )
+        raise MissingDriverError("expected a device of OpenCL, found none", REMEDY)
     return found
 
 

@@ -145,6 +145,6 @@ def opencl_library() -> OpenCLLibrary:
             except (OSError, AttributeError):
                 continue
     raise MissingDriverError(
-        "expected the loader of OpenCL, libOpenCL, found none; install it with the driver of the device "
-        "(Debian: ocl-icd-libopencl1, and pocl-opencl-icd for the processor)"
+        "expected the loader of OpenCL, libOpenCL, found none",
+        "install it with a driver (Debian: ocl-icd-libopencl1, and PoCL for processors, pocl-opencl-icd)",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from sateen.runtime.device import Device, DeviceKind
@@ -16,6 +17,16 @@ from sateen.runtime.fork_safe import ForkSafeLock
 
 DRIVERS: Mapping[DeviceKind, Driver] = MappingProxyType({driver.kind: driver for driver in (OpenCLDriver(),)})
 """The drivers by the kind of their devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesOfKind:
+    """The devices of one kind; where there are none, what is missing and what brings it."""
+
+    kind: DeviceKind
+    devices: tuple[DeviceDescription, ...]
+    missing: str = ""
+    remedy: str = ""
 
 
 class OpenDevices:
@@ -49,13 +60,15 @@ class OpenDevices:
         except DriverError as error:
             raise DeviceError(f"{device}: expected to open it, but {error.fault.value}: {error}") from None
 
-    def found(self) -> Iterator[tuple[DeviceKind, tuple[DeviceDescription, ...] | str]]:
-        """Each kind with the devices of this machine, or with what is missing."""
+    def found(self) -> Iterator[DevicesOfKind]:
+        """The devices of this machine, by their kinds."""
         for kind, driver in self._drivers.items():
             try:
-                yield kind, driver.descriptions()
-            except (MissingDriverError, DriverError) as error:
-                yield kind, str(error)
+                yield DevicesOfKind(kind, driver.descriptions())
+            except MissingDriverError as error:
+                yield DevicesOfKind(kind, (), error.missing, error.remedy)
+            except DriverError as error:
+                yield DevicesOfKind(kind, (), str(error))
 
 
 PROCESS_DEVICES = OpenDevices(DRIVERS)
