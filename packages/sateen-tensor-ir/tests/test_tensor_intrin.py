@@ -106,6 +106,20 @@ for i in [0, 3):
     )
 
 
+@pytest.mark.parametrize("depth", [8, 16], ids=["whole", "in steps"])
+@pytest.mark.parametrize("has_body", [True, False])
+def test_a_reduction_without_a_reset_starts_by_plain_loops(has_body: bool, depth: int) -> None:
+    def code(ins: list[Buffer], outs: list[Buffer]) -> Any:
+        body, _, update = loops(ins, outs)
+        return body if has_body else None, None, update
+
+    instruction = gemv(code)
+    computed(instruction, depth)
+    assert "C[i, jo * 4 + ji] = 0.0f" in str(lower(*product(instruction, depth)).body)
+    with pytest.raises(ExpressionError, match="expects reduce_init and reduce_update of a reduction, found one"):
+        gemv(lambda ins, outs: (*loops(ins, outs)[:2], None))
+
+
 def test_its_text_is_read_back_and_its_statements_count() -> None:
     one, other = gemv(loops), gemv(None, "definition")
     texts = [lower(*product(instruction)) for instruction in (one, other)]

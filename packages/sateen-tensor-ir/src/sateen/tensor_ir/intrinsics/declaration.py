@@ -43,8 +43,8 @@ def decl_tensor_intrin(
 
     Of a reduction it may give three of these: (body, reduce_init, reduce_update). `body` computes all of it,
     `reduce_init` stores its identity and `reduce_update` combines what the outputs hold with more terms, so that loops
-    of the reduction may be around; `body` may be None then. Operands may overlap where arguments of a function do
-    (`aliased`), so code reads what it needs before it writes.
+    of the reduction may be around; `body` may be None then, and so may `reduce_init`, in the place of which are loops.
+    Operands may overlap where arguments of a function do (`aliased`), so code reads what it needs before it writes.
 
     `binds` gives buffers of `te.decl_buffer` in the place of compact ones. Their strides may be variables; a scope
     other than global is that of the storage. A target for which there is no code refuses the instruction, or with
@@ -98,12 +98,13 @@ class _Declaration:
                 )
             body, reset, update = parts
         reduction = self.op.body[0]
-        if (reset is None) != (update is None) or (reset is not None and not isinstance(reduction, Reduce)):
+        if (reset is not None and update is None) or (update is not None and not isinstance(reduction, Reduce)):
             found = "one of them" if isinstance(reduction, Reduce) else f"{self.op.name!r}, which is none"
             raise ExpressionError(f"{self.where} expects reduce_init and reduce_update of a reduction, found {found}")
         first = second = None
         if isinstance(reduction, Reduce) and (update is not None or fcompute is None):
-            first = self._part("reduce_init", reset, reset_of(outputs, reduction), ())
+            if reset is not None or fcompute is None:
+                first = self._part("reduce_init", reset, reset_of(outputs, reduction), ())
             before, results = update_of(outputs, reduction)
             second = self._part("reduce_update", update, results, (*before, *inputs), before)
         return self._part("body", body, outputs, inputs, (), first, second)
