@@ -161,6 +161,26 @@ def test_blocks_that_stay_from_step_to_step_compute_their_own_part(launch: Any) 
     np.testing.assert_allclose(found, np.cumsum(a, 0), rtol=1e-5, atol=1e-6)
 
 
+def test_updates_with_fewer_blocks_than_others_leave_the_rest_idle() -> None:
+    x, sizes = te.placeholder((4, 8), name="x"), (2, 8)
+    states = [te.placeholder((4, n), name=f"h{n}") for n in sizes]
+    first = [te.compute((1, n), lambda _, i: x[0, i], name=f"first{n}") for n in sizes]
+    updates = [
+        te.compute((4, h.shape[1]), lambda t, i, h=h: h[t - 1, i] + x[t, i], name=f"next_{h.name}") for h in states
+    ]
+    results = te.scan(first, updates, states, name="s")
+    s = te.create_schedule(results)
+    s[results[0]].env_threads([BLOCK])
+    for update in updates:
+        s[update].bind(update.op.axis[1], BLOCK)
+    function = lower(s, [x, *results])
+    assert "thread blockIdx.x block_x in [0, 8):\n  for t in [0, 3):\n    if block_x < 2:" in str(function.body)
+    found = [np.zeros((4, n), "float32") for n in sizes]
+    run(function, [random(4, 8), *found])
+    for array, n in zip(found, sizes, strict=True):
+        np.testing.assert_allclose(array, np.cumsum(random(4, 8), 0)[:, :n], rtol=1e-5)
+
+
 def test_env_threads_refuses_what_blocks_or_threads_can_not_do() -> None:
     s, arguments = recurrent(BLOCK)
     message = "'mixed' reads h[t - 1, k], which another block may have computed, and blocks can't wait for each other"
