@@ -115,9 +115,16 @@ def test_a_reduction_without_a_reset_starts_by_plain_loops(has_body: bool, depth
 
     instruction = gemv(code)
     computed(instruction, depth)
-    assert "C[i, jo * 4 + ji] = 0.0f" in str(lower(*product(instruction, depth)).body)
+    is_whole = has_body and depth == DEPTH
+    assert ("C[i, jo * 4 + ji] = 0.0f" in str(lower(*product(instruction, depth)).body)) is not is_whole
     with pytest.raises(ExpressionError, match="expects reduce_init and reduce_update of a reduction, found one"):
         gemv(lambda ins, outs: (*loops(ins, outs)[:2], None))
+
+
+def test_all_of_a_reduction_needs_no_start() -> None:
+    s, arguments = product(gemv(loops), DEPTH)
+    body = "      for ko in [0, 1):\n        intrinsic gemv C[i, jo * 4:4] = A[i, 0:8], B[jo * 4:4, 0:8]"
+    assert body in str(lower(s, arguments, passes=()))
 
 
 def test_its_text_is_read_back_and_its_statements_count() -> None:

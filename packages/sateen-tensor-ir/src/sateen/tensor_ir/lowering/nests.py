@@ -349,7 +349,7 @@ class _Nest:
             tuple(map(self._lowered, self.plan.body if reduction is None else reduction.sources)),
             all_of([c for c in conditions if not _is_outside(c, inner)]),
             None if reduction is None else reduction.combiner,
-            [leaf for leaf in (*self.adopted, *self.leaves[: self.replaced]) if leaf.kind is AxisKind.REDUCE],
+            [*self.adopted, *filter(self._repeats, self.leaves[: self.replaced])],
         )
         match = match_instruction(instruction, loops, where, self.builder.analyzer)
         outer = [c for c in conditions if _is_outside(c, inner)]
@@ -359,6 +359,11 @@ class _Nest:
                 f"nothing, found terms only where {all_of(outer)}"
             )
         return match
+
+    def _repeats(self, leaf: IterVar) -> bool:
+        """Whether a loop adds up several parts of the stage's reduction."""
+        is_own = leaf.kind is AxisKind.REDUCE and leaf not in self.stage.blocks
+        return is_own and self.builder.analyzer.constant(self.plan.loops[leaf]) != 1
 
     def _outer_conditions(self) -> list[Expr]:
         """The conditions of the loops around an instruction, and of the terms that it adds."""
@@ -503,8 +508,12 @@ class _Nest:
         """Set the reduction's state to its identity, over the data loops that are inside the first reduce loop."""
         first = self.plan.body[0]
         assert isinstance(first, Reduce)
-        if self.replaced is not None and not self.adopted and (reset := self._match().reset) is not None:
-            return self._reset(position, reset)
+        if self.replaced is not None:
+            match = self._match()
+            if not match.adds:
+                return EMPTY
+            if match.reset is not None and not self.adopted:
+                return self._reset(position, match.reset)
         inner = [leaf for leaf in self.leaves[position:] if leaf.kind is AxisKind.DATA]
         fresh: dict[Var, Expr] = {leaf: Var(leaf.name) for leaf in inner}
         for leaf, var in fresh.items():
