@@ -16,18 +16,23 @@ rows = te.compute(
 blur = te.compute((HEIGHT, WIDTH), lambda y, x: sum(w * rows[y + t, x] for t, w in enumerate(WEIGHTS)), name="blur")
 
 
-def at_root() -> te.Schedule:
-    """Store the whole first stage: nothing is computed twice, everything goes through memory."""
+def in_vectors(*tensors: te.Tensor) -> te.Schedule:
+    """These stages a vector of a row at a time."""
     s = te.create_schedule(blur)
-    for tensor in (rows, blur):
+    for tensor in tensors:
         _, lane = s[tensor].split(tensor.op.axis[1], factor=Machine.of("llvm").lanes())
         s[tensor].vectorize(lane)
     return s
 
 
+def at_root() -> te.Schedule:
+    """Store the whole first stage: nothing is computed twice, everything goes through memory."""
+    return in_vectors(rows, blur)
+
+
 def inlined() -> te.Schedule:
     """Store nothing: every sum along a row is computed as often as it is used."""
-    s = at_root()
+    s = in_vectors(blur)
     s[rows].compute_inline()
     return s
 
