@@ -34,6 +34,16 @@ THREADS_OF_ROOTS = (
     ("blockIdx.y", "blockIdx.x", "threadIdx.x"),
 )
 """What the data loops of a stage at root are bound to, outermost first."""
+PRAGMAS = {
+    "partition": (True,),
+    "keep": (True,),
+    "auto_unroll_max_step": (0, 4, 16, 64),
+    "auto_unroll_max_depth": (1, 2, 3),
+    "auto_unroll_min_depth": (0, 1, 2),
+    "unroll_explicit": (True, False),
+    "of_the_user": (1, "x"),
+}
+"""Requests for loops, and their values."""
 MOST_VTHREADS = 4
 MOST_UNROLLED = 128
 """Iterations that are written out, over all unrolled loops of a stage."""
@@ -122,6 +132,8 @@ class _Drawing:
                 self.tensorize(stage)
             if stage.op.body and self.chance(0.25):
                 self.double_buffer(stage)
+            if stage.op.body and self.device and self.chance(0.8):
+                self.say_who_stores(stage)
         for stage in self.schedule.stages:
             if stage.scope is Scope.REGISTER:
                 self.unroll_all(stage)
@@ -247,6 +259,9 @@ class _Drawing:
             short = [leaf for leaf in stage.leaves if self.extent(leaf) <= 33 and leaf not in stage.kinds]
             if short:
                 self.script.call(stage, "bind", self.rng.choice(short), te.thread_axis("threadIdx.x"))
+        sums = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.REDUCE and leaf not in stage.kinds]
+        if self.device and sums and self.extent(sums[0]) <= 33 and self.chance(0.5):
+            self.script.call(stage, "bind", sums[0], te.thread_axis("threadIdx.z"))
         free = self.free(stage)
         if not free or not self.chance(0.15):
             return
@@ -267,6 +282,17 @@ class _Drawing:
             follow = host.kinds.get(axis, LoopKind.SERIAL) in (LoopKind.SERIAL, LoopKind.UNROLLED)
             if follow and (axis.kind is not AxisKind.TIME or self.chance(0.2)):
                 self.script.call(stage, "double_buffer")
+
+    def say_who_stores(self, stage: Stage) -> None:
+        """The first of the threads around that compute the same, which stores it anyway."""
+        same = [leaf for leaf in stage.threads if leaf.kind is AxisKind.REDUCE]
+        if stage.attach is not None and stage.scope is Scope.SHARED:
+            host, axis = stage.attach
+            around = host.leaves[: position(axis, host.leaves) + 1]
+            threads = [leaf for leaf in around if host.threads.get(leaf, "").startswith("threadIdx")]
+            same += [leaf for leaf in threads if host.threads[leaf] not in stage.threads.values()]
+        if same:
+            self.script.call(stage, "set_store_predicate", self.rng.choice(same).equal(0))
 
     def free(self, stage: Stage) -> list[IterVar]:
         """The data loops that nothing is said of."""
@@ -291,11 +317,10 @@ class _Drawing:
         if self.chance(0.2):
             source = self.rng.choice(stage.op.inputs)
             self.script.call(stage, "prefetch", source, self.rng.choice(stage.leaves), self.rng.choice([1, 2, 5]))
-        if self.chance(0.25):
-            self.script.call(stage, "pragma", self.rng.choice(stage.leaves), "partition")
-        if self.chance(0.25):
-            limit = self.rng.choice([0, 4, 16, 64])
-            self.script.call(stage, "pragma", self.rng.choice(stage.leaves), "auto_unroll_max_step", limit)
+        for key, values in PRAGMAS.items():
+            axis, value = self.rng.choice(stage.leaves), self.rng.choice(values)
+            if self.chance(0.2) and self.script.call(stage, "pragma", axis, key, value):
+                self.script.accepted[f"pragma {key}"] += 1
 
     @staticmethod
     def extent(axis: IterVar) -> float:
