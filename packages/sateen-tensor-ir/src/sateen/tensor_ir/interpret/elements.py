@@ -6,32 +6,25 @@ expression is evaluated for many points at once, and an operand only for the poi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ExecutionError, SateenError
-from sateen.tensor_ir.functions import function_of
+from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import scalars
-from sateen.tensor_ir.interpret.calls import Meanings, meaning_of_arrays
+from sateen.tensor_ir.interpret.calls import Meanings
+from sateen.tensor_ir.interpret.point_evaluator import Array, PointEvaluator, Points, widened
 from sateen.tensor_ir.interpret.symbols import evaluate_shape
-from sateen.tensor_ir.interpret.unknown import differ, equal, is_unknown
+from sateen.tensor_ir.interpret.unknown import is_unknown
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
-from sateen.tensor_ir.ir.external import PACKED
 from sateen.tensor_ir.ir.stmt import Stmt
-from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
+from sateen.tensor_ir.ir.tensor_expr import Combiner, Reduce
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.te.tensor import Operation, Recurrence, Tensor
-
-Array = np.ndarray[Any, Any]
-Points = Mapping[Var, Array]
-"""The value of each variable at a list of points: one per point, or a single one for all of them."""
 
 MAX_POINTS = 1 << 18
 """The most points that are evaluated at once, to bound memory."""
@@ -41,7 +34,7 @@ class ElementOracle:
     """Evaluates operations that have a body, from arrays of inputs: a `te.tensor.Oracle`."""
 
     def __init__(self, inputs: Mapping[Tensor, Array], symbols: Mapping[Var, float], functions: Meanings) -> None:
-        self.known = {t: _widened(a, t.dtype) for t, a in inputs.items()}
+        self.known = {t: widened(a, t.dtype) for t, a in inputs.items()}
         self.symbols = symbols
         self.functions = functions
 
@@ -50,7 +43,7 @@ class ElementOracle:
         with np.errstate(all="ignore"):
             for op in _missing(tensors, self.known):
                 for tensor, result in zip(op.outputs, op.evaluate(self), strict=True):
-                    self.known.setdefault(tensor, _widened(result, tensor.dtype))
+                    self.known.setdefault(tensor, widened(result, tensor.dtype))
         return [self.known[t] for t in tensors]
 
     def elements(self, op: Operation) -> list[Array]:
@@ -83,10 +76,6 @@ def _missing(tensors: Sequence[Tensor], known: Mapping[Tensor, Array]) -> list[O
         else:
             done[stack.pop()] = None
     return list(done)
-
-
-def _widened(array: Array, dtype: DType) -> Array:
-    return array.astype(np.float64) if dtype.is_float else array
 
 
 class _Definition:
@@ -129,8 +118,8 @@ class _Definition:
             points |= zip(axes, np.unravel_index(positions, shape), strict=True)
         return points
 
-    def evaluator(self, points: Points, count: int) -> _Evaluator:
-        return _Evaluator(points, count, self)
+    def evaluator(self, points: Points, count: int) -> PointEvaluator:
+        return PointEvaluator(points, count, self)
 
     def reduce(self, e: Reduce, points: Points, count: int, shape: Sequence[int], terms: int) -> tuple[Array, ...]:
         """The state of each of `count` points over all terms of the reduction; the identity where there is none."""
@@ -249,166 +238,3 @@ def _parts(total: int, size: int) -> Iterator[range]:
     """[0, total) in ranges of at most `size`."""
     edges = [*range(0, total, size), total]
     return (range(a, b) for a, b in pairwise(edges) if a < b)
-
-
-_OPERATIONS: dict[type[Expr], Callable[[Array, Array], Array]] = {
-    ex.Add: np.add, ex.Sub: np.subtract, ex.Mul: np.multiply, ex.Div: np.divide,
-    ex.FloorDiv: np.floor_divide, ex.FloorMod: np.remainder, ex.Min: np.minimum, ex.Max: np.maximum,
-    ex.EQ: np.equal, ex.NE: np.not_equal, ex.LT: np.less, ex.LE: np.less_equal, ex.GT: np.greater,
-    ex.GE: np.greater_equal,
-}  # fmt: skip
-_OF_UNKNOWN = {**_OPERATIONS, ex.EQ: equal, ex.NE: differ}
-"""The operations on unknown numbers."""
-
-
-class _Evaluator:
-    """Values of expressions at a list of points; a node is evaluated once."""
-
-    def __init__(self, points: Points, count: int, definition: _Definition) -> None:
-        self.points = points
-        self.count = count
-        self.definition = definition
-        self.values: dict[int, Array] = {}
-
-    def only(self, chosen: Array) -> _Evaluator:
-        """An evaluator of the points at these positions."""
-        points = {v: p[chosen] if np.ndim(p) else p for v, p in self.points.items()}
-        return _Evaluator(points, len(chosen), self.definition)
-
-    def value(self, e: Expr) -> Array:
-        """One value per point, or a single one if all are the same."""
-        known = self.values.get(id(e))
-        if known is None:
-            known = self.values[id(e)] = np.asarray(self.operation(e))
-        return known
-
-    def operation(self, e: Expr) -> Array:
-        match e:
-            case ex.Const():
-                value = scalars.literal(e.value, e.dtype)
-                return np.asarray(np.float64(value) if e.dtype.is_float else np.asarray(value, e.dtype.numpy))
-            case Var():
-                if e not in self.points:
-                    raise self.error(f"variable {e.name!r} has no value; pass it in symbols=")
-                return self.points[e]
-            case Read():
-                return self.read(e)
-            case ex.And():
-                return self.choose([self.value(e.a)], [e.b], ex.FALSE)
-            case ex.Or():
-                return self.choose([self.value(e.a)], [ex.TRUE], e.b)
-            case ex.Select():
-                return self.choose([self.value(e.condition)], [e.then], e.otherwise)
-            case ex.Piecewise():
-                return self.piecewise(e)
-            case ex.FloorDiv() | ex.FloorMod():
-                divisor = self.value(e.b)
-                if not is_unknown(divisor) and not np.all(divisor):
-                    raise self.error(f"division by zero in {e}", np.broadcast_to(divisor == 0, (self.count,)))
-                return self.binary(e, self.value(e.a), divisor)
-            case ex.Binary():
-                return self.binary(e, self.value(e.a), self.value(e.b))
-            case ex.Not():
-                return np.logical_not(self.value(e.value))
-            case ex.Cast():
-                return self.cast(self.value(e.value), e.value.dtype, e.dtype)
-            case ex.Reinterpret():
-                return self.reinterpret(self.value(e.value), e.value.dtype, e.dtype)
-            case ex.Call():
-                return self.call(e)
-            case _:
-                raise self.error(f"a tensor expression expects no {type(e).__name__}: {e}")
-
-    def binary(self, e: ex.Binary, a: Array, b: Array) -> Array:
-        if not is_unknown(a, b):
-            return _OPERATIONS[type(e)](a, b)
-        try:
-            return np.asarray(_OF_UNKNOWN[type(e)](a, b))
-        except (TypeError, SateenError) as error:
-            raise self.error(f"{e} of numbers that are not known: {error}") from error
-
-    def choose(self, conditions: Sequence[Array], operands: Sequence[Expr], otherwise: Expr) -> Array:
-        """At each point the operand of the first condition that holds; each is evaluated only where it is taken."""
-        left = np.ones(self.count, bool)
-        result = np.zeros(self.count, np.float64 if otherwise.dtype.is_float else otherwise.dtype.numpy)
-        for condition, operand in [*zip(conditions, operands, strict=True), (np.asarray(True), otherwise)]:
-            taken = np.flatnonzero(left & condition)
-            if len(taken):
-                value = (self if len(taken) == self.count else self.only(taken)).value(operand)
-                result = result.astype(object) if is_unknown(value) else result
-                result[taken] = value
-            left &= ~condition
-        return result
-
-    def piecewise(self, e: ex.Piecewise) -> Array:
-        index = self.value(e.index)
-        beyond = (index < 0) | (index >= len(e.branches))
-        if beyond.any():
-            raise self.error(
-                f"piecewise expects an index in [0, {len(e.branches)})", np.broadcast_to(beyond, (self.count,))
-            )
-        last = len(e.branches) - 1
-        return self.choose([index == i for i in range(last)], e.branches[:last], e.branches[last])
-
-    def read(self, e: Read[Tensor]) -> Array:
-        array = self.definition.known[e.tensor]
-        indices = [self.value(i) for i in e.indices]
-        for d, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
-            beyond = (index < 0) | (index >= extent)
-            if beyond.any():
-                where = np.broadcast_to(beyond, (self.count,))
-                found = int(np.broadcast_to(index, (self.count,))[np.flatnonzero(where)[0]])
-                raise self.error(f"{e} reads dimension {d} of extent {extent} at {found}", where)
-        self.definition.require(e.tensor, indices[0] if indices else np.zeros(1, np.int64))
-        return np.asarray(array[tuple(indices)])
-
-    def error(self, message: str, where: Array | None = None) -> ExecutionError:
-        """The error, with the coordinates of the first point of `where`."""
-        op = self.definition.op
-        place = ""
-        if where is not None:
-            first = np.flatnonzero(where)[0]
-            axes = [v for v in (*op.axis, *op.reduce_axis) if v in self.points]
-            place = "".join(f"\n  {v.name} = {np.broadcast_to(self.points[v], (self.count,))[first]}" for v in axes)
-        span = f"\n  from {op.span}" if op.span is not None else ""
-        return ExecutionError(f"tensor {op.name!r}: {message}{place}{span}")
-
-    def cast(self, value: Array, source: DType, target: DType) -> Array:
-        if is_unknown(value):
-            raise self.error(f"a number that is not known does not become {target}")
-        if target.is_float:
-            return value.astype(np.float64)
-        if target.is_bool:
-            return np.not_equal(value, 0)
-        if source.is_float:
-            flat = [scalars.to_integer(x, target) for x in value.reshape(-1).tolist()]
-            return np.array(flat, target.numpy).reshape(value.shape)
-        return value.astype(target.numpy)
-
-    def reinterpret(self, value: Array, source: DType, target: DType) -> Array:
-        if is_unknown(value):
-            raise self.error(f"the bits of a number that is not known do not become {target}")
-        return _widened(value.astype(source.numpy).view(target.numpy), target)
-
-    def call(self, e: ex.Call) -> Array:
-        if e.name.startswith(PACKED):  # a trace, whose function only compiled code and loops call
-            return self.value(e.args[-1])
-        args = [self.value(a) for a in e.args]
-        if is_unknown(*args):
-            raise self.error(f"{e.name} asks for a number that is not known")
-        meaning = meaning_of_arrays(e, self.definition.functions)
-        if meaning is None:
-            raise self.error(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
-        self.check_domain(e, args)
-        return np.asarray(meaning(*args))
-
-    def check_domain(self, e: ex.Call, args: Sequence[Array]) -> None:
-        """Raise ExecutionError at a point where the function has no result for an operand."""
-        function = function_of(e.name)
-        if function is None or function.domain is None:
-            return
-        within, operand = function.domain.range(e.dtype), args[function.domain.operand]
-        beyond = np.broadcast_to((operand < within.start) | (operand >= within.stop), (self.count,))
-        if beyond.any():
-            found = np.broadcast_to(operand, (self.count,))[np.flatnonzero(beyond)[0]]
-            raise self.error(function.domain.refusal(function.name, e.dtype, found), beyond)

@@ -9,7 +9,8 @@ import numpy as np
 
 from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import loop_oracle
-from sateen.tensor_ir.interpret.elements import Array, ElementOracle
+from sateen.tensor_ir.interpret.elements import ElementOracle
+from sateen.tensor_ir.interpret.point_evaluator import Array
 from sateen.tensor_ir.interpret.symbols import bind_symbols, evaluate_shape
 from sateen.tensor_ir.interpret.unknown import in_place_of, is_unknown
 from sateen.tensor_ir.ir.buffer import Buffer

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
 
 from sateen.runtime.device import DeviceKind
-from sateen.runtime.dtype import DType
-from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import ACCESSES, Address, Buffer, Load, Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.external import PACKED, function_name
+from sateen.tensor_ir.ir.expression_verifier import ExpressionVerifier, described
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
@@ -38,9 +35,8 @@ from sateen.tensor_ir.ir.stmt import (
     Timestamp,
     While,
 )
-from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
-from sateen.tensor_ir.ir.types import BOOL, INDEX, INT64
-from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, unknown
+from sateen.tensor_ir.ir.types import INDEX, INT64
+from sateen.tensor_ir.ir.visit import children, free_vars, unknown
 
 
 def verify(function: Function, after: str | None = None, scalars: Iterable[Var] = ()) -> None:
@@ -59,23 +55,7 @@ def verify(function: Function, after: str | None = None, scalars: Iterable[Var] 
     _Verifier(function, after, scalars).function_()
 
 
-class _Verifier:
-    def __init__(self, function: Function, after: str | None, scalars: Iterable[Var]) -> None:
-        self.function = function
-        self.after = after
-        self.statement_at: Stmt | None = None
-        self.variables: set[Var] = {*scalars}
-        self.once_bound: set[Var] = set()
-        self.buffers: set[Buffer] = set(function.parameters)
-        self.loops: list[For] = []
-        self.checked: set[int] = set()
-        """Expressions of the current statement that were checked, by id: they may share nodes."""
-
-    def fail(self, message: str) -> NoReturn:
-        place = "" if self.after is None else f" after {self.after}"
-        line = "" if self.statement_at is None else f"\n  in {str(self.statement_at).splitlines()[0]}"
-        raise LoweringError(f"function {self.function.name!r}{place}: {message}{line}")
-
+class _Verifier(ExpressionVerifier):
     def function_(self) -> None:
         f = self.function
         if len(self.buffers) != len(f.parameters):
@@ -110,8 +90,6 @@ class _Verifier:
         self.once_bound |= self.variables
         self.statement(f.body)
 
-    # Statements.
-
     def statement(self, s: Stmt) -> None:
         self.statement_at, self.checked = s, set()
         for child in children(s):
@@ -145,7 +123,7 @@ class _Verifier:
                     self.declared(buffer)
                     self.byte_count(offset, f"the offset of buffer {buffer.name!r}")
                     if buffer.on_device is not None:
-                        self.fail(f"kernel {s.callee!r} expects memory of the host, found {_described(buffer)}")
+                        self.fail(f"kernel {s.callee!r} expects memory of the host, found {described(buffer)}")
             case Launch():
                 self.launch(s)
             case Copy():
@@ -207,7 +185,7 @@ class _Verifier:
             self.declared(buffer)
             self.byte_count(offset, f"the offset of buffer {buffer.name!r}")
             if buffer.on_device != s.queue.device:
-                self.fail(f"kernel {s.kernel!r} expects memory of {s.queue.device}, found {_described(buffer)}")
+                self.fail(f"kernel {s.kernel!r} expects memory of {s.queue.device}, found {described(buffer)}")
         for e in (*s.grid, *s.scalars):
             self.expect_index(e, f"a scalar or an extent of the grid of kernel {s.kernel!r}")
 
@@ -218,7 +196,7 @@ class _Verifier:
             self.byte_count(offset, f"the offset of buffer {buffer.name!r}")
             if buffer.on_device not in (s.queue.device, None) or buffer.scope is not Scope.GLOBAL:
                 expected = f"a copy on {s.queue} expects memory of that device and the host, of scope global"
-                self.fail(f"{expected}; found {_described(buffer)}")
+                self.fail(f"{expected}; found {described(buffer)}")
         if s.target.on_device is s.source.on_device is None:
             self.fail(f"a copy on {s.queue} expects memory of that device, found two buffers of the host")
         self.byte_count(s.size, "the size of a copy")
@@ -227,10 +205,6 @@ class _Verifier:
     def byte_count(self, e: Expr, what: str) -> None:
         self.expect_index(e, what)
         self.expect(not isinstance(e, ex.Const) or e.value >= 0, f"{what} expects bytes of 0 or more, found {e}")
-
-    def writable(self, buffer: Buffer) -> None:
-        if buffer.data is not None or (buffer in self.function.parameters and buffer not in self.function.outputs):
-            self.fail(f"buffer {buffer.name!r} is stored to, but is no output")
 
     def loop(self, s: For) -> None:
         for e in (s.start, s.extent):
@@ -270,7 +244,7 @@ class _Verifier:
                 self.fail(f"register buffer {buffer.name!r} expects a constant shape, found extent {e}")
         self.element(buffer)
         if buffer.on_device is not None and buffer.scope is not Scope.GLOBAL:
-            self.fail(f"memory of a device expects scope global, found {_described(buffer)}")
+            self.fail(f"memory of a device expects scope global, found {described(buffer)}")
         self.buffers.add(buffer)
         self.statement(s.body)
         self.buffers.discard(buffer)
@@ -283,109 +257,6 @@ class _Verifier:
         yield
         self.variables.discard(var)
 
-    # Expressions.
-
-    def expect(self, holds: bool, message: str) -> None:
-        if not holds:
-            self.fail(message)
-
-    def expect_index(self, e: Expr, what: str) -> None:
-        self.expect_type(e, INDEX, what)
-
-    def expect_type(self, e: Expr, dtype: DType, what: str) -> None:
-        if e.dtype != dtype:
-            self.fail(f"{what} expects {dtype}, found {e} of {e.dtype}")
-
     def element(self, buffer: Buffer) -> None:
         found = f"buffer {buffer.name!r} has elements of index, which memory does not hold"
         self.expect(buffer.dtype != INDEX, found)
-
-    def declared(self, buffer: Buffer) -> None:
-        if buffer not in self.buffers and buffer.data is None:
-            self.fail(f"buffer {buffer.name!r} is used outside of its allocation")
-
-    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
-        self.declared(buffer)
-        if buffer.on_device is not None:
-            self.fail(f"an element of buffer {buffer.name!r} is accessed, which is in memory of {buffer.on_device}")
-        if len(indices) != len(buffer.shape):
-            self.fail(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(indices)} indices")
-        for index in indices:
-            self.expect_index(index, f"an index of buffer {buffer.name!r}")
-
-    def expr(self, e: Expr) -> None:
-        for node in operands_first(e, self.checked):
-            self.checked.add(id(node))
-            self.node(node)
-
-    def node(self, e: Expr) -> None:
-        match e:
-            case Var():
-                self.expect(e in self.variables, f"variable {e.name!r} is used where nothing binds it")
-            case Read():
-                self.fail(f"tensor {e.tensor.name!r} is read: it should be a load by now")
-            case Reduce():
-                self.fail(f"reduction {e.combiner.name!r} is left: it should be loops by now")
-            case Load():
-                self.access(e.buffer, e.indices)
-                self.expect_type(e, e.buffer.dtype, f"a load from buffer {e.buffer.name!r}")
-            case Address():
-                self.address(e)
-            case ex.And() | ex.Or():
-                self.operands(e.symbol, e, all(o.dtype.is_bool for o in (e.a, e.b)))
-            case ex.Compare():
-                self.operands(e.symbol, e, e.a.dtype == e.b.dtype)
-            case ex.FloorDiv() | ex.FloorMod():
-                self.operands(e.symbol, e, e.a.dtype == e.b.dtype and e.dtype.is_int)
-            case ex.Div():
-                self.operands(e.symbol, e, e.a.dtype == e.b.dtype and e.dtype.is_float)
-            case ex.Binary():
-                self.operands(e.symbol, e, e.a.dtype == e.b.dtype and not e.dtype.is_bool)
-            case ex.Not():
-                self.expect_type(e.value, BOOL, "'not'")
-            case ex.Select():
-                self.expect_type(e.condition, BOOL, "the condition of a select")
-                self.expect_type(e.otherwise, e.then.dtype, "the second operand of a select")
-            case ex.Piecewise():
-                self.expect_index(e.index, "the index of piecewise")
-                for branch in e.branches:
-                    self.expect_type(branch, e.dtype, "a branch of piecewise")
-            case ex.Call():
-                for operand in (*e.args, e):
-                    self.expect(operand.dtype != INDEX, f"a call of {e.name!r} takes and gives data, found index")
-                if e.name.startswith(PACKED):
-                    self.packed(e)
-            case ex.Reinterpret():
-                types = e.value.dtype, e.dtype
-                fits = types[0].bits == types[1].bits and not {BOOL, INDEX} & {*types}
-                self.expect(fits, f"'reinterpret' expects types of equal width, found {types[0]} as {types[1]}")
-            case ex.Const() | ex.Cast():
-                pass
-            case _:
-                raise unknown(e, "the verifier")
-
-    def address(self, e: Address) -> None:
-        self.declared(e.buffer)
-        self.expect_index(e.offset, f"the offset of an address in buffer {e.buffer.name!r}")
-        self.expect(e.access in ACCESSES, f"an address expects one of {', '.join(ACCESSES)}, found {e.access!r}")
-        if e.buffer.scope is Scope.REGISTER or e.buffer.on_device is not None:
-            self.fail(f"an address expects memory of the host, found {_described(e.buffer)}")
-        if "w" in e.access:
-            self.writable(e.buffer)
-
-    def packed(self, e: ex.Call) -> None:
-        for outer in self.loops:
-            if outer.kind is not LoopKind.SERIAL and outer.kind is not LoopKind.UNROLLED:
-                self.fail(
-                    f"packed function {function_name(e.name)!r} is called inside of the {outer.kind.value} loop "
-                    f"{outer.var.name!r}; expected serial loops around it"
-                )
-
-    def operands(self, symbol: str, e: ex.Binary, agree: bool) -> None:
-        self.expect(agree, f"'{symbol}' has operands of {e.a.dtype} and {e.b.dtype}")
-
-
-def _described(buffer: Buffer) -> str:
-    place = "the host" if buffer.on_device is None else str(buffer.on_device)
-    scope = "" if buffer.scope is Scope.GLOBAL else f" and scope {buffer.scope.value}"
-    return f"buffer {buffer.name!r} of {place}{scope}"
