@@ -15,10 +15,10 @@ from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir.codegen.c_family.c99_interface import PublicFunction, declarations, services
 from sateen.tensor_ir.codegen.c_family.dialects import C99
-from sateen.tensor_ir.codegen.c_family.expressions import TranslationUnit
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from sateen.tensor_ir.codegen.c_family.literals import ADD, UNARY, Code, array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
+from sateen.tensor_ir.codegen.c_family.translation_unit import TranslationUnit
 from sateen.tensor_ir.codegen.signature import signature_of, symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Scope

@@ -10,7 +10,8 @@ from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.c_family.dialects import C99
-from sateen.tensor_ir.codegen.c_family.expressions import Expressions, TranslationUnit
+from sateen.tensor_ir.codegen.c_family.expressions import Expressions
+from sateen.tensor_ir.codegen.c_family.translation_unit import TranslationUnit
 from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
 from sateen.tensor_ir.ir.expr import Expr, Var

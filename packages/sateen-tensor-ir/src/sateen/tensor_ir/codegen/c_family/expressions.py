@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import ClassVar
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.c_family import routines
-from sateen.tensor_ir.codegen.c_family.dialects import Dialect
-from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, Identifiers
+from sateen.tensor_ir.codegen.c_family.function_text import FunctionText
 from sateen.tensor_ir.codegen.c_family.literals import (
     ADD,
     AND,
@@ -29,9 +26,9 @@ from sateen.tensor_ir.codegen.c_family.literals import (
     UNARY,
     Code,
     literal,
-    storage_type,
 )
 from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64
+from sateen.tensor_ir.codegen.c_family.translation_unit import TranslationUnit
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine, RoutineCall
 from sateen.tensor_ir.ir import expr as ex
@@ -39,73 +36,21 @@ from sateen.tensor_ir.ir.buffer import Address, Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.external import function_name, is_external
 from sateen.tensor_ir.ir.needed import needed_by_both
-from sateen.tensor_ir.ir.types import BOOL, INDEX, INT64, int_range
+from sateen.tensor_ir.ir.types import BOOL, INDEX, int_range
 from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
-
-
-@dataclass(slots=True)
-class TranslationUnit:
-    """The shared definitions of one translation unit."""
-
-    routines: dict[Routine, None] = field(default_factory=dict)
-    constants: dict[Buffer, str] = field(default_factory=dict)
-    functions: list[str] = field(default_factory=list)
-    """Definitions in order, each before its use."""
-    declared: dict[str, None] = field(default_factory=dict)
-    """Declarations of functions that others define."""
-
-    def require(self, routine: Routine) -> str:
-        """The name of a routine, which the unit will define."""
-        for required in routine.requires:
-            self.require(required)
-        self.routines.setdefault(routine)
-        return routine.name
-
-    def constant(self, buffer: Buffer) -> str:
-        """The name of a buffer's data at file scope."""
-        return self.constants.setdefault(buffer, f"{PREFIX}constant_{len(self.constants)}")
-
 
 _SYMBOLS = {ex.EQ: "==", ex.NE: "!=", ex.LT: "<", ex.LE: "<=", ex.GT: ">", ex.GE: ">="}
 _INFIX = {ex.Add: ("+", ADD), ex.Sub: ("-", ADD), ex.Mul: ("*", MULTIPLY)}
 
 
-class Expressions:
+class Expressions(FunctionText):
     """`code(e)` is the C text of an expression; lines that it needs before are added to `lines`."""
 
-    dialect: ClassVar[Dialect]
-    index: DType = INT64
-    """The type in which indices are computed."""
-
     def __init__(self, unit: TranslationUnit, taken: frozenset[str], name: str) -> None:
-        self.unit = unit
-        self.identifiers = Identifiers(taken)
-        self.function_name = name
-        self.lines: list[str] = []
-        self.depth = 1
-        self.mentioned: dict[Var | Buffer, None] = {}
-        """The variables and buffers that the text refers to."""
+        super().__init__(unit, taken, name)
         self.nonnegative: set[Var] = set()
         self._memo: dict[int, Code] = {}
         self._reused: set[int] = set()
-
-    # Text.
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " * self.depth + text)
-
-    @contextmanager
-    def braces(self, head: str) -> Iterator[None]:
-        self.line(f"{head} {{" if head else "{")
-        with self.indented():
-            yield
-        self.line("}")
-
-    @contextmanager
-    def indented(self) -> Iterator[None]:
-        self.depth += 1
-        yield
-        self.depth -= 1
 
     @contextmanager
     def captured(self) -> Iterator[list[str]]:
@@ -113,33 +58,6 @@ class Expressions:
         lines, memo, self.lines, self._memo = self.lines, self._memo, [], dict(self._memo)
         yield self.lines
         self.lines, self._memo = lines, memo
-
-    def name(self, node: Var | Buffer) -> str:
-        """The identifier of a variable or of a buffer's first element."""
-        if isinstance(node, Buffer) and node.data is not None:
-            return self.unit.constant(node)
-        self.mentioned.setdefault(node)
-        return self.identifiers.of(node)
-
-    def value_type(self, dtype: DType) -> str:
-        """The name of the type in which values are computed."""
-        return self._known(self.computed(dtype))
-
-    def computed(self, dtype: DType) -> DType:
-        """The type in which values are computed: 16-bit floats are storage, an index has the width that suffices."""
-        return self.index if dtype == INDEX else FLOAT32 if dtype.is_float and dtype.bits == 16 else dtype
-
-    def storage_type(self, dtype: DType) -> str:
-        """The type of an element in memory."""
-        if not (dtype.is_float and dtype.bits == 16):
-            self._known(dtype)
-        return storage_type(dtype, self.dialect.types)
-
-    def _known(self, dtype: DType) -> str:
-        if str(dtype) not in self.dialect.types:
-            known = ", ".join(self.dialect.types)
-            raise CodegenError(f"{self.function_name}: {self.dialect.name} has no type {dtype}; it has {known}")
-        return self.dialect.types[str(dtype)]
 
     # Evaluation.
 

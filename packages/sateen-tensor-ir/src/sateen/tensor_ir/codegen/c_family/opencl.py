@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.codegen.c_family.dialects import OPENCL_C
-from sateen.tensor_ir.codegen.c_family.expressions import TranslationUnit
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
+from sateen.tensor_ir.codegen.c_family.translation_unit import TranslationUnit
 from sateen.tensor_ir.functions.function import FLOAT64
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var

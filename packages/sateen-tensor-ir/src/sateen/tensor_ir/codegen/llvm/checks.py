@@ -9,58 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from sateen.runtime.abi import ABI_VERSION, Status
-from sateen.runtime.device import Device, DeviceKind
+from sateen.runtime.device import DeviceKind
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.codegen.llvm.devices import call_to_find
+from sateen.tensor_ir.codegen.llvm.check_writer import CheckWriter
+from sateen.tensor_ir.codegen.llvm.overlaps import ArgumentMemory, check_overlaps
 from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
-from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import MOST_NUMBER, Function
 from sateen.tensor_ir.lowering.split_tasks import HostProgram
-from sateen.tensor_ir.targets import AbiLayout, Architecture, FloatMode
-
-
-class _Writer:
-    def __init__(self, layout: AbiLayout) -> None:
-        self.layout = layout
-        self.storage: list[str] = []
-        self.lines: list[str] = []
-        self.number = 0
-
-    def emit(self, operation: str) -> str:
-        self.number += 1
-        self.lines.append(f"  %v{self.number} = {operation}")
-        return f"%v{self.number}"
-
-    def reserve(self, kind: str) -> str:
-        """Storage on the stack, taken where the function begins, so that its frame has one size."""
-        self.number += 1
-        self.storage.append(f"  %v{self.number} = alloca {kind}\n")
-        return f"%v{self.number}"
-
-    def field(self, base: str, offset: int, kind: str, alignment: str = "") -> str:
-        place = self.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return self.emit(f"load {kind}, ptr {place}{alignment}")
-
-    def device(self, device: Device) -> str:
-        """The identity of a device of the host, `DLDevice` as one integer."""
-        table = self.emit(call_to_find("%h", device))
-        self.require(self.emit(f"icmp ne ptr {table}, null"), Status.NO_DEVICE)
-        return self.emit(f"load i64, ptr {table}, align 4")
-
-    def require(self, condition: str, status: int) -> None:
-        """Return `status` unless the i1 operand holds."""
-        self.number += 1
-        self.lines += [
-            f"  br i1 {condition}, label %ok{self.number}, label %bad{self.number}, !prof !0",
-            f"bad{self.number}:",
-            f"  ret i32 {status}",
-            f"ok{self.number}:",
-        ]
+from sateen.tensor_ir.targets import Architecture, FloatMode
 
 
 def public_function(program: HostProgram, architecture: Architecture) -> str:
@@ -76,7 +36,7 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
             "AArch64 and ARM can do"
         )
     check_limits(function)
-    w = _Writer(architecture.abi)
+    w = CheckWriter(architecture.abi)
     count = len(function.parameters)
     w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
     if count:
@@ -96,9 +56,9 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
     for i, b in enumerate(function.parameters):
         pending += _bind_symbols(w, i, b, tensors[i], symbols, program.greatest)
     for i, d, extent, found in pending:
-        w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE.at(i, d))
+        w.require(w.emit(f"icmp eq i64 {found}, {w.integer(extent, symbols)}"), Status.SHAPE.at(i, d))
     for r in function.requirements:
-        fits = w.emit(f"icmp sge i64 {_integer(w, r.slack, symbols)}, 0")
+        fits = w.emit(f"icmp sge i64 {w.integer(r.slack, symbols)}, 0")
         w.require(fits, Status.SHAPE.at(function.parameters.index(r.parameter), r.dimension))
     strides = [_strides(w, b, tensor, symbols) for b, tensor in zip(function.parameters, tensors, strict=True)]
     for i, (b, given) in enumerate(zip(function.parameters, strides, strict=True)):
@@ -108,9 +68,9 @@ def public_function(program: HostProgram, architecture: Architecture) -> str:
         if b in function.outputs and any(isinstance(s, Var) for s in b.strides or ()):
             _check_apart(w, i, b, symbols)
         places.append(_check_data(w, i, b, tensor, symbols))
-    _check_overlaps(w, function, places)
+    check_overlaps(w, function, places)
     operands = (operand for p in places for operand in p.operands)
-    arguments = ", ".join(["ptr %h", *operands, *(_index(w, symbols[v], program.index_bits) for v in scalars)])
+    arguments = ", ".join(["ptr %h", *operands, *(w.index(symbols[v], program.index_bits) for v in scalars)])
     storage, enter, leave = _mode(function, mode)
     return _FUNCTION.format(
         name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
@@ -158,19 +118,7 @@ _Extent = tuple[int, int, Expr, str]
 """The extent that an argument must have in a dimension, and the operand with its actual extent."""
 
 
-class _ArgumentMemory(NamedTuple):
-    """Operands: what the kernel is given, where an argument's elements begin, as an integer, and their bytes.
-
-    Where memory of a device is an object, `owner` is which one, and they begin at an offset in it.
-    """
-
-    operands: tuple[str, ...]
-    address: str
-    size: str
-    owner: str = "0"
-
-
-def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
+def _check_type(w: CheckWriter, i: int, b: Buffer, device: str | None) -> str:
     """The pointer to argument i, whose device, element type and rank are right; `device` is the one of a host."""
     tensor = w.field("%args", w.layout.pointer_bytes * i, "ptr")
     w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT.at(i))
@@ -188,7 +136,7 @@ def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
     return tensor
 
 
-def _number(w: _Writer, i: int, b: Buffer, tensor: str, most: int) -> str:
+def _number(w: CheckWriter, i: int, b: Buffer, tensor: str, most: int) -> str:
     """The value of a symbol that argument i holds, which is in [0, most]."""
     (place,) = _check_data(w, i, b, tensor, {}).operands
     found = w.emit(f"load i64, {place}, align {b.alignment}")
@@ -197,7 +145,7 @@ def _number(w: _Writer, i: int, b: Buffer, tensor: str, most: int) -> str:
 
 
 def _bind_symbols(
-    w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str], greatest: Mapping[Var, int]
+    w: CheckWriter, i: int, b: Buffer, tensor: str, symbols: dict[Var, str], greatest: Mapping[Var, int]
 ) -> list[_Extent]:
     """Bind symbols that stand alone as extents of an argument for the first time; returns the other extents."""
     shape = w.field(tensor, w.layout.shape, "ptr") if b.shape else ""
@@ -216,7 +164,7 @@ def _bind_symbols(
     return others
 
 
-def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> _ArgumentMemory:
+def _check_data(w: CheckWriter, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> ArgumentMemory:
     """Check the memory of an argument: it is aligned, and not null unless the argument has no elements."""
     data = w.field(tensor, w.layout.data, "ptr")
     offset = w.field(tensor, w.layout.byte_offset, "i64")
@@ -225,35 +173,35 @@ def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, s
     address = offset if is_object else w.emit(f"ptrtoint ptr {pointer} to i64")
     low = w.emit(f"and i64 {address}, {b.alignment - 1}")
     w.require(w.emit(f"icmp eq i64 {low}, 0"), Status.ALIGNMENT.at(i))
-    size = _integer(w, b.span_bytes(), symbols)
+    size = w.integer(b.span_bytes(), symbols)
     given, nothing = w.emit(f"icmp ne ptr {data}, null"), w.emit(f"icmp eq i64 {size}, 0")
     w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT.at(i))
     if b.on_device is None:
-        return _ArgumentMemory((f"ptr {pointer}",), address, size)
+        return ArgumentMemory((f"ptr {pointer}",), address, size)
     owner = w.emit(f"ptrtoint ptr {data} to i64") if is_object else "0"
-    return _ArgumentMemory((f"ptr {data}", f"i64 {offset}"), address, size, owner)
+    return ArgumentMemory((f"ptr {data}", f"i64 {offset}"), address, size, owner)
 
 
-def _strides(w: _Writer, b: Buffer, tensor: str, symbols: dict[Var, str]) -> list[str]:
+def _strides(w: CheckWriter, b: Buffer, tensor: str, symbols: dict[Var, str]) -> list[str]:
     """The stride that an argument has in each dimension of a buffer with declared strides: that of a compact one if it
     gives none, or has at most one element there."""
     if not b.strides:
         return []
-    compact = [_integer(w, step, symbols) for step in replace(b, strides=None).stride_exprs()]
+    compact = [w.integer(step, symbols) for step in replace(b, strides=None).stride_exprs()]
     own = w.reserve(f"[{len(compact)} x i64]")
     for d, step in enumerate(compact):
         w.lines.append(f"  store i64 {step}, ptr {w.emit(f'getelementptr i64, ptr {own}, i64 {d}')}")
     given = w.field(tensor, w.layout.strides, "ptr")
     known = w.emit(f"select i1 {w.emit(f'icmp eq ptr {given}, null')}, ptr {own}, ptr {given}")
     found = [w.field(known, 8 * d, "i64") for d in range(len(compact))]
-    single = [w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1") for extent in b.shape]
+    single = [w.emit(f"icmp sle i64 {w.integer(extent, symbols)}, 1") for extent in b.shape]
     return [
         w.emit(f"select i1 {one}, i64 {step}, i64 {stride}")
         for one, step, stride in zip(single, compact, found, strict=True)
     ]
 
 
-def _bind_strides(w: _Writer, i: int, b: Buffer, given: Sequence[str], symbols: dict[Var, str]) -> None:
+def _bind_strides(w: CheckWriter, i: int, b: Buffer, given: Sequence[str], symbols: dict[Var, str]) -> None:
     """Bind symbols that stand alone as strides; they are no less than 0."""
     for d, (stride, found) in enumerate(zip(b.strides or (), given, strict=True)):
         if isinstance(stride, Var) and stride not in symbols:
@@ -261,11 +209,11 @@ def _bind_strides(w: _Writer, i: int, b: Buffer, given: Sequence[str], symbols: 
             w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.STRIDES.at(i, d))
 
 
-def _check_apart(w: _Writer, i: int, b: Buffer, symbols: dict[Var, str]) -> None:
+def _check_apart(w: CheckWriter, i: int, b: Buffer, symbols: dict[Var, str]) -> None:
     """Check that the elements of an output have places of their own: each stride goes beyond what the smaller ones
     reach, of which equal ones are the later."""
-    strides = [_integer(w, stride, symbols) for stride in b.stride_exprs()]
-    lasts = [w.emit(f"sub i64 {_integer(w, extent, symbols)}, 1") for extent in b.shape]
+    strides = [w.integer(stride, symbols) for stride in b.stride_exprs()]
+    lasts = [w.emit(f"sub i64 {w.integer(extent, symbols)}, 1") for extent in b.shape]
     reach = [w.emit(f"mul i64 {last}, {stride}") for last, stride in zip(lasts, strides, strict=True)]
     for d, stride in enumerate(strides):
         within = "0"
@@ -279,7 +227,7 @@ def _check_apart(w: _Writer, i: int, b: Buffer, symbols: dict[Var, str]) -> None
 
 
 def _check_strides(
-    w: _Writer, i: int, b: Buffer, tensor: str, declared: Sequence[str], symbols: dict[Var, str]
+    w: CheckWriter, i: int, b: Buffer, tensor: str, declared: Sequence[str], symbols: dict[Var, str]
 ) -> None:
     """Check strides: none means compact; others must be the expected ones, except in dimensions of at most one
     element."""
@@ -288,8 +236,8 @@ def _check_strides(
     if b.strides is not None:
         for d, (stride, found) in enumerate(zip(b.strides, declared, strict=True)):
             if not isinstance(stride, Var) or symbols[stride] != found:
-                same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
-                single = w.emit(f"icmp sle i64 {_integer(w, b.shape[d], symbols)}, 1")
+                same = w.emit(f"icmp eq i64 {found}, {w.integer(stride, symbols)}")
+                single = w.emit(f"icmp sle i64 {w.integer(b.shape[d], symbols)}, 1")
                 w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES.at(i, d))
         return
     strides = w.field(tensor, w.layout.strides, "ptr")
@@ -300,143 +248,8 @@ def _check_strides(
     w.lines.append(f"given{own}:")
     for d, (extent, stride) in enumerate(zip(b.shape, b.stride_exprs(), strict=True)):
         found = w.field(strides, 8 * d, "i64")
-        same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
-        single = w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1")
+        same = w.emit(f"icmp eq i64 {found}, {w.integer(stride, symbols)}")
+        single = w.emit(f"icmp sle i64 {w.integer(extent, symbols)}, 1")
         w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES.at(i, d))
     w.lines.append(f"  br label %compact{own}")
     w.lines.append(f"compact{own}:")
-
-
-def _check_overlaps(w: _Writer, function: Function, places: Sequence[_ArgumentMemory]) -> None:
-    """An output shares memory with no other argument, unless it is declared to: a loop over pairs, of which there may
-    be thousands."""
-    if not function.outputs:
-        return
-    roles = [_role(function, b) for b in function.parameters]
-    count = len(roles)
-    _, addresses, lengths, owners = zip(*places, strict=True)
-    columns: list[tuple[str, Sequence[object]]] = [("i64", addresses), ("i64", lengths), ("i8", roles)]
-    has_objects = any(owner != "0" for owner in owners)
-    columns += [("i64", owners)] if has_objects else []
-    tables = []
-    for kind, values in columns:
-        table = w.reserve(f"[{count} x {kind}]")
-        for i, value in enumerate(values):
-            w.lines.append(f"  store {kind} {value}, ptr {w.emit(f'getelementptr {kind}, ptr {table}, i64 {i}')}")
-        tables.append(table)
-    address, size, role, *owner = tables
-    kinds = {"output": _OUTPUT, "shared": _SHARED, "status": Status.OVERLAP.value}
-    other_owner = _OTHER_OWNER.format(owner=owner[0]) if owner else _ONE_OWNER
-    w.lines.append(
-        _OVERLAPS.format(address=address, size=size, role=role, count=count, other_owner=other_owner, **kinds)
-    )
-
-
-_OUTPUT, _SHARED = 1, 2
-
-
-def _role(function: Function, b: Buffer) -> int:
-    """The role of an argument in the check of overlaps, as bits."""
-    return _OUTPUT * (b in function.outputs) + _SHARED * (b in function.aliased)
-
-
-_OVERLAPS = """\
-  br label %overlaps
-overlaps:
-  br label %outer
-outer:
-  %i = phi i64 [ 0, %overlaps ], [ %i.next, %outer.end ]
-  %i.role = getelementptr i8, ptr {role}, i64 %i
-  %i.kind = load i8, ptr %i.role
-  %i.output = and i8 %i.kind, {output}
-  %i.written = icmp ne i8 %i.output, 0
-  br i1 %i.written, label %pairs, label %outer.end
-pairs:
-  %i.place = getelementptr i64, ptr {address}, i64 %i
-  %i.begin = load i64, ptr %i.place
-  %i.size.place = getelementptr i64, ptr {size}, i64 %i
-  %i.size = load i64, ptr %i.size.place
-  %i.end = add i64 %i.begin, %i.size
-  br label %inner
-inner:
-  %j = phi i64 [ 0, %pairs ], [ %j.next, %inner.end ]
-  %j.role = getelementptr i8, ptr {role}, i64 %j
-  %j.kind = load i8, ptr %j.role
-  %j.output = and i8 %j.kind, {output}
-  %j.written = icmp ne i8 %j.output, 0
-  %j.done = icmp ule i64 %j, %i
-  %j.checked = and i1 %j.written, %j.done
-  %both.kind = and i8 %i.kind, %j.kind
-  %both.shared = and i8 %both.kind, {shared}
-  %j.shared = icmp ne i8 %both.shared, 0
-  %j.left = or i1 %j.checked, %j.shared
-  %j.place = getelementptr i64, ptr {address}, i64 %j
-  %j.begin = load i64, ptr %j.place
-  %j.size.place = getelementptr i64, ptr {size}, i64 %j
-  %j.size = load i64, ptr %j.size.place
-  %j.end = add i64 %j.begin, %j.size
-  %before = icmp ule i64 %i.end, %j.begin
-  %after = icmp ule i64 %j.end, %i.begin
-  %nothing = icmp eq i64 %i.size, 0
-  %either = or i1 %before, %after
-{other_owner}
-  %fine = or i1 %apart, %j.left
-  br i1 %fine, label %inner.end, label %overlapping, !prof !0
-overlapping:
-  %index = trunc i64 %i to i32
-  %shifted = shl i32 %index, 8
-  %overlap = or i32 %shifted, {status}
-  ret i32 %overlap
-inner.end:
-  %j.next = add i64 %j, 1
-  %j.more = icmp ult i64 %j.next, {count}
-  br i1 %j.more, label %inner, label %outer.end
-outer.end:
-  %i.next = add i64 %i, 1
-  %i.more = icmp ult i64 %i.next, {count}
-  br i1 %i.more, label %outer, label %apart.all
-apart.all:"""
-"""Compares each output with every argument except the outputs before it."""
-
-_OTHER_OWNER = """\
-  %i.owner.place = getelementptr i64, ptr {owner}, i64 %i
-  %i.owner = load i64, ptr %i.owner.place
-  %j.owner.place = getelementptr i64, ptr {owner}, i64 %j
-  %j.owner = load i64, ptr %j.owner.place
-  %elsewhere = icmp ne i64 %i.owner, %j.owner
-  %there = or i1 %either, %elsewhere
-  %apart = or i1 %there, %nothing"""
-"""Objects of memory are apart from each other."""
-_ONE_OWNER = "  %apart = or i1 %either, %nothing"
-
-
-def _index(w: _Writer, operand: str, bits: int) -> str:
-    """An i64 operand as an index of a kernel, with its type."""
-    return f"i64 {operand}" if bits == 64 else f"i{bits} {w.emit(f'trunc i64 {operand} to i{bits}')}"
-
-
-_WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}
-
-
-def _integer(w: _Writer, e: Expr, symbols: dict[Var, str]) -> str:
-    """An extent or stride as an i64 operand."""
-    match e:
-        case ex.Const():
-            return str(int(e.value))
-        case Var():
-            return symbols[e]
-        case ex.Add() | ex.Sub() | ex.Mul():
-            return w.emit(f"{_WORDS[type(e)]} i64 {_integer(w, e.a, symbols)}, {_integer(w, e.b, symbols)}")
-        case ex.FloorDiv(b=ex.Const(value=divisor)) | ex.FloorMod(b=ex.Const(value=divisor)) if divisor > 0:
-            a = _integer(w, e.a, symbols)
-            remainder = w.emit(f"srem i64 {a}, {divisor}")
-            negative = w.emit(f"icmp slt i64 {remainder}, 0")
-            if isinstance(e, ex.FloorMod):
-                return w.emit(f"select i1 {negative}, i64 {w.emit(f'add i64 {remainder}, {divisor}')}, i64 {remainder}")
-            quotient = w.emit(f"sdiv i64 {a}, {divisor}")
-            return w.emit(f"select i1 {negative}, i64 {w.emit(f'sub i64 {quotient}, 1')}, i64 {quotient}")
-        case ex.Min() | ex.Max():
-            a, b = _integer(w, e.a, symbols), _integer(w, e.b, symbols)
-            less = w.emit(f"icmp {'slt' if isinstance(e, ex.Min) else 'sgt'} i64 {a}, {b}")
-            return w.emit(f"select i1 {less}, i64 {a}, i64 {b}")
-    raise CodegenError(f"expected extents of + - * min max, // and % by a positive literal; found {e}")
