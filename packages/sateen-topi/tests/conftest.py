@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sateen import runtime
+from sateen.runtime import DeviceError
 from sateen.tensor_ir import CompiledModule, Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.schedules import Computation
@@ -74,6 +76,33 @@ def _run_views(
     given = [pack(a, v.layout) for a, v in zip(arrays, views, strict=True)]
     build(schedule, [*(v.tensor for v in views), *tensors])(*given, *results)
     return [unpack(r, v.shape, v.layout) for r, v in zip(results, outputs, strict=True)]
+
+
+@pytest.fixture
+def on_device() -> Callable[..., list[np.ndarray]]:
+    """A computation's outputs on the first OpenCL device, from row-major arrays; skipped without one."""
+    try:
+        runtime.open_device(runtime.Device.of("opencl"))
+    except DeviceError as error:
+        pytest.skip(str(error))
+    return _on_device
+
+
+def _on_device(
+    function: Callable[..., Computation], *arrays: np.ndarray, epilogue: Callable[[View], View] | None = None
+) -> list[np.ndarray]:
+    """The outputs of function(views); `epilogue` is fused behind the only one."""
+    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    computation = function(*views)
+    outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]
+    tensors, machine = [v.tensor for v in outputs], Machine.of("opencl")
+    schedule = te.create_schedule(tensors)
+    computation.schedule_on(machine)(schedule, tensors[0], machine)
+    module = build(schedule, [*(v.tensor for v in views), *tensors], "opencl")
+    results = [np.zeros(v.shape, v.dtype.numpy) for v in outputs]
+    there = [runtime.array(a, device="opencl(0)") for a in (*arrays, *results)]
+    module(*there)
+    return [a.numpy() for a in there[len(arrays) :]]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from sateen.tensor_ir.targets.abi_layout import AbiLayout
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
+from sateen.tensor_ir.targets.gpu import Gpu
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
 from sateen.tensor_ir.targets.relocation import Linking
@@ -28,6 +29,7 @@ __all__ = [
     "AbiLayout",
     "Architecture",
     "FloatMode",
+    "Gpu",
     "HostServices",
     "Linking",
     "Machine",

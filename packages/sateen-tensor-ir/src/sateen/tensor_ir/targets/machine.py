@@ -12,6 +12,7 @@ from types import MappingProxyType
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.target import Target
+from sateen.tensor_ir.targets.gpu import Gpu
 from sateen.tensor_ir.targets.rates import NARROW, SCALAR, Rates
 from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import architecture_of, cpu_of, features_of
@@ -43,6 +44,8 @@ class Machine:
     """As of its vector registers (`Vectors`)."""
     vectors_in_scalars: bool = False
     """As of its vector registers (`Vectors.in_scalars`)."""
+    gpu: Gpu | None = None
+    """The blocks of threads of a device; None for a processor. The other fields then say what one thread has."""
 
     @staticmethod
     def of(target: Target | str = "llvm") -> Machine:
@@ -53,7 +56,7 @@ class Machine:
         """
         complete = Target.of(target)
         if complete.device_kind is not DeviceKind.CPU:
-            return replace(_OTHER_DEVICE, kind=complete.device_kind)
+            return replace(_THREAD, kind=complete.device_kind, gpu=Gpu.of(complete))
         if complete.kind == "c":
             return _ANY_PROCESSOR
         architecture, cpu = architecture_of(complete), cpu_of(complete)
@@ -96,8 +99,8 @@ class Machine:
         return max(1, self.vector_bytes // DType.of(dtype).bytes)
 
 
-_OTHER_DEVICE = Machine(4, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL, 4)
-"""The assumptions for a device that is no processor; nothing is measured yet."""
+_THREAD = Machine(4, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL, 4)
+"""One thread of a device: no vectors, and a part of caches."""
 
 
 _ANY_PROCESSOR = Machine(4, 16, 32 << 10, 256 << 10, 0, SCALAR, DeviceKind.CPU, 1)

@@ -1,6 +1,6 @@
 """Computations with their schedules, and the common parts of schedules."""
 
-from sateen.topi.schedules.computation import Computation, ScheduleFunction, ScheduleTable, on_cpu
+from sateen.topi.schedules.computation import Computation, ScheduleFunction, ScheduleTable, for_machines, on_cpu
 from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of
 from sateen.topi.schedules.injective import INJECTIVE, schedule_injective
 from sateen.topi.schedules.kind import Kind, kind_of
@@ -23,6 +23,15 @@ from sateen.topi.schedules.register_tiles import (
     tile_rows,
 )
 from sateen.topi.schedules.rows import Rows, flattened, unflattened
+from sateen.topi.schedules.thread_tiles import (
+    ThreadTile,
+    bind_elements,
+    bind_tile,
+    host_on_device,
+    load_together,
+    shared_terms,
+    thread_tile,
+)
 
 __all__ = [
     "INJECTIVE",
@@ -32,15 +41,21 @@ __all__ = [
     "Rows",
     "ScheduleFunction",
     "ScheduleTable",
+    "ThreadTile",
     "accumulator_type",
     "balanced",
+    "bind_elements",
+    "bind_tile",
     "elements",
     "extent_of",
     "flattened",
+    "for_machines",
     "host_of",
+    "host_on_device",
     "in_registers",
     "kind_of",
     "largest_divisor",
+    "load_together",
     "loop_kind",
     "loops",
     "on_cpu",
@@ -51,7 +66,9 @@ __all__ = [
     "schedule_injective",
     "shape_of",
     "share_among_threads",
+    "shared_terms",
     "sum_lanes",
+    "thread_tile",
     "tile_rows",
     "unflattened",
     "vector_of",

@@ -25,6 +25,11 @@ def on_cpu(schedule: ScheduleFunction) -> ScheduleTable:
     return {DeviceKind.CPU: schedule}
 
 
+def for_machines(on_processor: ScheduleFunction, on_device: ScheduleFunction) -> ScheduleTable:
+    """A schedule for the cores of a CPU, and one for the blocks of threads of any other device (`Machine.gpu`)."""
+    return {kind: on_processor if kind is DeviceKind.CPU else on_device for kind in DeviceKind}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Computation:
     """The outputs of an operator and the schedule of its stages: one for all machines, or one for each kind of them.

@@ -52,7 +52,7 @@ def host_of(s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machi
     Otherwise (a transposed or broadcast read) the result goes to memory first and the output is one injective nest.
     The stages between the two are inlined.
     """
-    for tensor in _between(result, output):
+    for tensor in between(result, output):
         s[tensor].compute_inline()
     if reads_in_place(output, result):
         return output
@@ -62,7 +62,7 @@ def host_of(s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machi
 
 def in_registers(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> te.Tensor:
     """The reduction as a stage in registers that the host reads; compute it at one of the host's loops."""
-    for tensor in _between(reduction, host):
+    for tensor in between(reduction, host):
         s[tensor].compute_inline()
     if host is reduction:
         tile: te.Tensor = s.cache_write(reduction, "register")
@@ -105,7 +105,7 @@ class ReductionTile:
 
 def _calls_functions(reduction: te.Tensor, host: te.Tensor) -> bool:
     """Whether the host computes a function of the reduction such as exp."""
-    bodies = (b for t in (*_between(reduction, host), host) for b in t.op.body)
+    bodies = (b for t in (*between(reduction, host), host) for b in t.op.body)
     return any(isinstance(e, Call) for b in bodies for e in walk(b))
 
 
@@ -142,7 +142,7 @@ def _is_identity(read: Read[te.Tensor], axes: Sequence[IterVar]) -> bool:
     )
 
 
-def _between(first: te.Tensor, last: te.Tensor) -> list[te.Tensor]:
+def between(first: te.Tensor, last: te.Tensor) -> list[te.Tensor]:
     """The tensors strictly between two, through which the last depends on the first."""
     found: dict[te.Tensor, None] = {}
     pending = [t for t in last.op.inputs if last is not first]
@@ -209,7 +209,7 @@ def owns_its_memory(host: te.Tensor, reduction: te.Tensor) -> bool:
 
     Only then can the output keep partial results: an operand of the epilogue in the same memory would be lost.
     """
-    operands = [t for t in (*_between(reduction, host), host) for t in t.op.inputs if not depends_on(t, reduction)]
+    operands = [t for t in (*between(reduction, host), host) for t in t.op.inputs if not depends_on(t, reduction)]
     return all(elements(t) < elements(host) for t in operands)
 
 

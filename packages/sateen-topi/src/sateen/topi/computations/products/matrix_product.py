@@ -16,18 +16,23 @@ from sateen.topi.computations.broadcast import broadcast_shape
 from sateen.topi.schedules import (
     Computation,
     accumulator_type,
+    bind_tile,
     elements,
     extent_of,
     flattened,
+    for_machines,
     host_of,
+    host_on_device,
     in_registers,
     largest_divisor,
-    on_cpu,
+    load_together,
     owns_its_memory,
     reduce_in_vectors,
     register_tile,
     share_among_threads,
+    shared_terms,
     sum_lanes,
+    thread_tile,
     tile_rows,
     unflattened,
 )
@@ -93,10 +98,12 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     flat = len(shape) > 2 and prod(b.shape[:-2]) == 1 and layout.is_row_major
     rows = prod(shape[:-1]) if flat else shape[-2]
 
+    left = _as_one_matrix(a, rows) if flat else a.tensor
+
     def element(*physical: te.Expr) -> te.Expr:
         *batch, i, j = (*unflattened(physical[0], shape[:-1]), physical[1]) if flat else layout.logical_index(physical)
-        left = a(*_place(a, batch), i, k).astype(kind)
-        return te.sum(left * right.read(_place(b, batch), k, j), axis=k)
+        factor = left(physical[0], k) if flat else a(*_place(a, batch), i, k)
+        return te.sum(factor.astype(kind) * right.read(_place(b, batch), k, j), axis=k)
 
     def finished(*physical: te.Expr) -> te.Expr:
         place = (flattened(physical[:-1], shape[:-1]), physical[-1]) if flat else physical
@@ -105,8 +112,16 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     physical = layout.physical_shape(shape)
     master: te.Tensor = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
     result = master if not flat and kind == a.dtype else te.compute(physical, finished, name="product")
-    plan = _Plan(rows, shape[-1], k, flat, right, master, result)
-    return Computation((View(result, shape, layout),), on_cpu(plan.schedule))
+    plan = _Plan(rows, shape[-1], k, flat, left, right, master, result)
+    return Computation((View(result, shape, layout),), for_machines(plan.schedule, plan.schedule_on_device))
+
+
+def _as_one_matrix(a: View, rows: int) -> te.Tensor:
+    """The rows of all matrices of a stack, as one matrix. Each schedule inlines it, or makes it the copy of a block."""
+    matrix: te.Tensor = te.compute(
+        (rows, a.shape[-1]), lambda row, k: a(*unflattened(row, a.shape[:-1]), k), name="left"
+    )
+    return matrix
 
 
 def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
@@ -136,6 +151,11 @@ class _Right:
 
         self.panels = te.compute((*batch, -(-n // self.width), k, self.width), element, name="panels")
 
+    @property
+    def source(self) -> te.Tensor:
+        """What the reduction reads."""
+        return self.b.tensor if self.panels is None else self.panels
+
     def read(self, place: Sequence[te.Expr], k: te.Expr, column: te.Expr) -> te.Expr:
         if self.panels is None:
             return self.b(*place, k, column).astype(self.kind)
@@ -163,6 +183,7 @@ class _Plan:
     columns: int
     k: IterVar
     flat: bool
+    left: te.Tensor
     right: _Right
     master: te.Tensor
     result: te.Tensor
@@ -173,6 +194,8 @@ class _Plan:
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of rows x vectors of columns; a panel of B stays in the cache while all rows use it."""
+        if self.flat:
+            s[self.left].compute_inline()
         if self.columns == 1:
             self._schedule_dot_products(s, output, machine)
             return
@@ -199,6 +222,32 @@ class _Plan:
             share_among_threads(stage, loops[:-1], work, machine)
             s[tile].compute_at(stage, io)
             stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
+
+    def schedule_on_device(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """Tiles of threads, which read the terms of a step from copies of both operands that a block shares."""
+        gpu = machine.gpu
+        assert gpu is not None
+        host = host_on_device(s, self.result, output)
+        part = in_registers(s, self.master, host)
+        stage, sums = s[host], s[part]
+        batch, i, j = self._axes(stage)
+        tile = thread_tile(self.rows, self.columns, prod(extent_of(axis.extent) for axis in batch), gpu)
+        sums.compute_at(stage, bind_tile(stage, batch, i, j, tile))
+        elements_of_term = tile.height + max(tile.width, self.right.width)
+        terms = shared_terms(elements_of_term, self.master.dtype.bytes, self.terms, gpu)
+        step, term = sums.split(sums.op.reduce_axis[0], terms)
+        sums.reorder(step, term, *sums.axes)
+        for axis in sums.axes:
+            sums.unroll(axis)
+        for copy in self._copies(s, part):
+            s[copy].set_scope("shared")
+            s[copy].compute_at(sums, step)
+            load_together(s[copy], tile)
+
+    def _copies(self, s: te.Schedule, part: te.Tensor) -> list[te.Tensor]:
+        """The operands as stages of their own, which may be computed in parts."""
+        own = {self.left: self.flat, self.right.source: self.right.panels is not None}
+        return [tensor if is_stage else s.cache_read(tensor, "shared", [part]) for tensor, is_stage in own.items()]
 
     def _vectors(self, lanes: int, machine: Machine) -> int:
         """Vectors per row of a register tile: a panel that was packed beforehand is as wide as one."""

@@ -1,0 +1,58 @@
+"""Devices that run blocks of threads: what schedules need to know about them, a row per kind and generation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """Units that run blocks of threads, and the limits of a block. Sizes are in bytes."""
+
+    units: int
+    """Parts that run blocks at the same time: streaming multiprocessors, compute units."""
+    unit_threads: int
+    """Threads that a unit holds at once; it runs some while others wait for memory."""
+    warp: int
+    """Threads that run in step, and whose neighbouring accesses are one."""
+    block_threads: int
+    shared_bytes: int
+    """Memory that the threads of a block share."""
+    thread_registers: int
+    """Registers of 4 bytes that a thread may have without spills."""
+    bandwidth: float
+    """Bytes of memory per second."""
+
+    @staticmethod
+    def of(target: Target) -> Gpu | None:
+        """The device of a target: its generation (`-mcpu`), or any of its kind. None for a processor."""
+        if target.device_kind is DeviceKind.CPU:
+            return None
+        return _GENERATIONS.get(target.cpu, _KINDS.get(target.device_kind, _ANY))
+
+
+_ANY = Gpu(16, 1024, 32, 256, 32 << 10, 128, 2e11)
+"""The assumptions for a device of which nothing is known: OpenCL 1.2 (table 4.3) promises these 32 KiB, and nearly all
+have 256 threads in a block."""
+
+_VOLTA = Gpu(80, 2048, 32, 1024, 48 << 10, 255, 9e11)
+
+_GENERATIONS = {
+    "sm_70": _VOLTA,
+    "sm_75": replace(_VOLTA, units=40, unit_threads=1024, bandwidth=3.2e11),
+    "sm_80": replace(_VOLTA, units=108, bandwidth=1.5e12),
+    "sm_86": replace(_VOLTA, units=82, unit_threads=1536, bandwidth=9e11),
+    "sm_89": replace(_VOLTA, units=58, unit_threads=1536, bandwidth=3e11),
+    "sm_90": replace(_VOLTA, units=132, bandwidth=3.3e12),
+}
+"""Generations of CUDA by the name of their code, each as its usual product: V100, T4, A100, A10 to RTX 3090, L4, H100
+(CUDA C++ Programming Guide, "Compute Capabilities"). Kernels whose shared memory has a fixed size get 48 KiB on all."""
+
+_KINDS = {
+    DeviceKind.CUDA: _GENERATIONS["sm_75"],
+    DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11),
+}
+"""Devices whose generation a target leaves open, by kind. Metal's is the least of Apple's own processors."""

@@ -1,0 +1,129 @@
+"""Tiles of threads: a block of a device's threads computes a tile of a product from copies in shared memory.
+
+Each thread has some rows and some columns of the tile in registers, so that an element that it loads serves several
+multiply-adds. Rows of a thread are neighbours; its columns are as far apart as there are threads along x, so that
+neighbouring threads read neighbouring elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir import IterVar
+from sateen.tensor_ir.targets import Gpu
+from sateen.topi.schedules.register_tiles import between, extent_of, reads_in_place
+
+ELEMENT_THREADS = 256
+"""The threads of a block whose threads share nothing."""
+GLOBAL_COST = 4.0
+"""What a load of memory takes, for one of shared memory or a multiply-add."""
+BUSY_THREADS = 256
+"""The threads of a unit that hide the latency of arithmetic and shared memory."""
+RESIDENT_BLOCKS = 4
+"""Blocks of a unit that should find place in its shared memory, so that some compute while others load."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTile:
+    """What a block computes: threads_y times `rows` by threads_x times `columns`."""
+
+    threads_y: int
+    rows: int
+    threads_x: int
+    columns: int
+
+    @property
+    def threads(self) -> int:
+        return self.threads_y * self.threads_x
+
+    @property
+    def height(self) -> int:
+        return self.threads_y * self.rows
+
+    @property
+    def width(self) -> int:
+        return self.threads_x * self.columns
+
+
+def thread_tile(rows: int, columns: int, batch: int, gpu: Gpu) -> ThreadTile:
+    """The tile of a product of `rows` by `columns` that is estimated to be fastest; no tile is larger than the product.
+
+    The time of a term is that of the multiply-adds and loads of all threads of the unit with the most blocks. A unit
+    with few threads waits.
+    """
+    parts = (1, 2, 4, 8)
+    threads = [1 << n for n in range(gpu.block_threads.bit_length())]
+    tiles = (ThreadTile(ty, r, tx, c) for ty, tx, r, c in product(threads, threads, parts, parts))
+    most = min(gpu.block_threads, BUSY_THREADS)
+    fitting = (
+        t for t in tiles
+        if t.height <= rows and t.width <= columns and t.threads <= most
+        and t.rows * t.columns + t.rows + t.columns <= gpu.thread_registers * 3 // 4
+    )  # fmt: skip
+    return min(fitting, key=lambda t: _time(t, -(-rows // t.height) * -(-columns // t.width) * batch, gpu))
+
+
+def _time(tile: ThreadTile, blocks: int, gpu: Gpu) -> float:
+    """The time of a term of all blocks, in multiply-adds of a thread that has a unit for itself."""
+    shared = tile.rows * tile.columns + tile.rows + tile.columns
+    own = tile.threads * shared + GLOBAL_COST * (tile.height + tile.width)
+    of_unit = -(-blocks // gpu.units)
+    warps = -(-tile.threads // gpu.warp) * gpu.warp / tile.threads
+    waiting = max(1.0, BUSY_THREADS / (tile.threads * min(of_unit, RESIDENT_BLOCKS)))
+    return of_unit * own * warps * waiting
+
+
+def shared_terms(elements: int, element_bytes: int, terms: int, gpu: Gpu) -> int:
+    """The terms of a reduction that a block loads at once, of `elements` each: a power of two of at most 32."""
+    room = gpu.shared_bytes // RESIDENT_BLOCKS // (elements * element_bytes)
+    return 1 << (max(1, min(room, 32, terms)).bit_length() - 1)
+
+
+def host_on_device(s: te.Schedule, result: te.Tensor, output: te.Tensor) -> te.Tensor:
+    """The tensor whose loops to bind for an operator that ends in `result`: as `host_of` for processors.
+
+    An output that reads the result elsewhere than in place gets a thread for each element.
+    """
+    for tensor in between(result, output):
+        s[tensor].compute_inline()
+    if reads_in_place(output, result):
+        return output
+    bind_elements(s[output])
+    return result
+
+
+def bind_elements(stage: te.Stage) -> IterVar:
+    """A thread for each element; returns the loop over threads, at which to compute what an element needs."""
+    one = stage.fuse(*stage.axes)
+    threads = min(extent_of(one.extent), ELEMENT_THREADS)
+    block, thread = stage.split(one, threads)
+    stage.bind(block, te.thread_axis("blockIdx.x"))
+    stage.bind(thread, te.thread_axis("threadIdx.x"))
+    return thread
+
+
+def bind_tile(host: te.Stage, outer: Sequence[IterVar], row: IterVar, column: IterVar, tile: ThreadTile) -> IterVar:
+    """Give a block each tile of two loops, for each iteration of the `outer` ones; returns the loop over threads along
+    x, at which to compute what a thread keeps in registers."""
+    row_blocks, rows = host.split(row, tile.height)
+    column_blocks, columns = host.split(column, tile.width)
+    along_y, own_rows = host.split(rows, tile.rows)
+    own_columns, along_x = host.split(columns, tile.threads_x)
+    host.reorder(*outer, row_blocks, column_blocks, own_columns, along_y, along_x, own_rows)
+    host.bind(host.fuse(*outer, row_blocks, column_blocks), te.thread_axis("blockIdx.x"))
+    host.bind(own_columns, te.thread_axis("vthread"))
+    host.bind(along_y, te.thread_axis("threadIdx.y"))
+    host.bind(along_x, te.thread_axis("threadIdx.x"))
+    host.unroll(own_rows)
+    return along_x
+
+
+def load_together(copy: te.Stage, tile: ThreadTile) -> None:
+    """Share the elements of a copy in shared memory among the threads of a block, neighbours among neighbours."""
+    _, thread = copy.split(copy.fuse(*copy.axes), tile.threads)
+    along_y, along_x = copy.split(thread, tile.threads_x)
+    copy.bind(along_y, te.thread_axis("threadIdx.y"))
+    copy.bind(along_x, te.thread_axis("threadIdx.x"))
