@@ -14,8 +14,9 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.printer import Names, format_expr
 from sateen.tensor_ir.lowering.double_buffers import COPIES
 from sateen.tensor_ir.lowering.from_schedule import lower
-from sateen.tensor_ir.lowering.regions import StagePlan, infer_regions
+from sateen.tensor_ir.lowering.regions import infer_regions
 from sateen.tensor_ir.lowering.remarks import Remark
+from sateen.tensor_ir.lowering.stage_plan import StagePlan
 from sateen.tensor_ir.schedule import Schedule, Stage
 from sateen.tensor_ir.schedule.pragmas import remark_on
 from sateen.tensor_ir.te.tensor import Tensor

@@ -13,7 +13,8 @@ from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
 from sateen.tensor_ir.ir.stmt import VTHREADS, LoopKind
 from sateen.tensor_ir.ir.visit import free_vars, substitute, walk
 from sateen.tensor_ir.lowering.owned_elements import owners
-from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path, shared_by_threads
+from sateen.tensor_ir.lowering.regions import attach_path, shared_by_threads
+from sateen.tensor_ir.lowering.stage_plan import Plans, StagePlan
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.recurrence import ScanOp

@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir.stmt import Requirement
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, substitute, walk
-from sateen.tensor_ir.lowering.regions import Plans, StagePlan
+from sateen.tensor_ir.lowering.stage_plan import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Operation, Tensor

@@ -18,11 +18,12 @@ from sateen.tensor_ir.ir.tensor_expr import Reduce
 from sateen.tensor_ir.ir.visit import rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, ThreadLoop
 from sateen.tensor_ir.lowering.double_buffers import AheadOf
-from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
+from sateen.tensor_ir.lowering.regions import attach_path
 from sateen.tensor_ir.lowering.replaced_loops import ReplacedLoops
 from sateen.tensor_ir.lowering.separate_loops import separate_loops
 from sateen.tensor_ir.lowering.stage_body import StageBody, mentions_reduce
 from sateen.tensor_ir.lowering.stage_buffers import StageBuffers
+from sateen.tensor_ir.lowering.stage_plan import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.reduction_state import State, update_state

@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.lowering.regions import Plans
+from sateen.tensor_ir.lowering.stage_plan import Plans
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState

@@ -6,53 +6,22 @@ stage computed at a loop computes, per dimension, a base (an expression of the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Var
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.stmt import LANE, THREADS, LoopKind
 from sateen.tensor_ir.ir.visit import substitute, walk
 from sateen.tensor_ir.lowering.index_bounds import IndexBounds
 from sateen.tensor_ir.lowering.inline_stages import Inliner
-from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
+from sateen.tensor_ir.lowering.plan_loops import plan_loops
+from sateen.tensor_ir.lowering.stage_plan import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import reads
-
-
-@dataclass(slots=True, eq=False)
-class StagePlan:
-    """The plan of lowering for a stage.
-
-    `base` and `extent` give the region per data axis; `value` writes each axis over the loops, relative to the base;
-    `loops` are the extents of the leaves; `guards` are the conditions under which a point of the loop nest belongs to
-    the region and to the tensor. Along the axes in `rounded` the region includes the overhang of a rounded-up tail.
-    `shared` has the loops of a scan's step that a loop around all steps stands for.
-    """
-
-    stage: StageState
-    body: tuple[Expr, ...]
-    base: dict[IterVar, Expr] = field(default_factory=dict)
-    extent: dict[IterVar, Expr] = field(default_factory=dict)
-    value: dict[IterVar, Expr] = field(default_factory=dict)
-    loops: dict[IterVar, Expr] = field(default_factory=dict)
-    guards: list[Expr] = field(default_factory=list)
-    rounded: set[IterVar] = field(default_factory=set)
-    shared: dict[IterVar, IterVar] = field(default_factory=dict)
-
-    @property
-    def axis_value(self) -> dict[Var, Expr]:
-        """Every axis of the operation as an expression of loop variables."""
-        return {axis: self.base[axis] + value if axis in self.base else value for axis, value in self.value.items()}
-
-
-Plans = dict[StageState, StagePlan]
 
 
 def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
@@ -73,7 +42,7 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
                 plan.extent = {axis: axis.extent for axis in stage.op.axis}
             else:
                 _attached_region(stage, plan, plans, analyzer)
-            _plan_loops(stage, plan, analyzer)
+            plan_loops(stage, plan, analyzer)
         plans[stage] = plan
     return dict(reversed(plans.items()))
 
@@ -85,7 +54,7 @@ def _whole(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     if stage.op.is_statement:
         plan.base = {axis: ex.const(0) for axis in stage.op.axis}
         plan.extent = {axis: axis.extent for axis in stage.op.axis}
-        _plan_loops(stage, plan, analyzer)
+        plan_loops(stage, plan, analyzer)
         return
     used = {v for e in plan.body for v in walk(e) if isinstance(v, IterVar)}
     plan.loops = {axis: axis.extent for axis in (*stage.leaves, *used)}
@@ -113,23 +82,6 @@ def _blocks(scan: StageState, tag: str, analyzer: Analyzer) -> Expr:
     for extent in extents[1:]:
         most = analyzer.simplify(ex.maximum(most, extent))
     return most
-
-
-def _shared_loops(stage: StageState) -> dict[IterVar, IterVar]:
-    """The loops of a step that are bound to blocks which all steps of its scan share, with the loops around the scan.
-
-    Raises ScheduleError for a loop on an axis that the scan does not share.
-    """
-    scan = stage.home[0] if stage.home is not None else None
-    if scan is None or not scan.environment:
-        return {}
-    for leaf, tag in stage.threads.items():
-        if tag not in scan.persistent:
-            raise ScheduleError(
-                f"env_threads in stage {scan.name!r}: loop {leaf.name!r} of {stage.name!r} is bound to {tag}; name all "
-                f"axes of its steps, found {', '.join(sorted(scan.persistent))}"
-            )
-    return {leaf: scan.environment[tag] for leaf, tag in stage.threads.items() if tag in scan.environment}
 
 
 def attach_path(stage: StageState) -> list[tuple[StageState, IterVar]]:
@@ -261,108 +213,3 @@ def _constant_extent(
     if beyond is not None and beyond >= 0:
         return constant(0), axis.extent
     return low, analyzer.expr(extent)
-
-
-def _plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
-    """Loop extents from the region, axis values over the loops, and the remaining guards."""
-    extent: dict[IterVar, Expr] = {**plan.extent, **{axis: axis.extent for axis in stage.op.reduce_axis}}
-    for relation in stage.relations:
-        if isinstance(relation, Split):
-            whole = extent[relation.parent]
-            if relation.nparts is not None:
-                parts, inner = relation.nparts, (whole + relation.nparts - 1) // relation.nparts
-            else:
-                inner = ex.minimum(relation.factor, whole) if isinstance(whole, Const) else relation.factor
-                parts = (whole + inner - 1) // inner
-            extent[relation.outer], extent[relation.inner] = analyzer.simplify(parts), analyzer.simplify(inner)
-            if relation.tail is Tail.ROUND_UP:
-                _check_overlap(stage, relation, extent, analyzer)
-        else:
-            extent[relation.fused] = analyzer.simplify(extent[relation.outer] * extent[relation.inner])
-    for leaf in stage.leaves:  # fuse of no loops makes one
-        if leaf not in stage.blocks:
-            extent.setdefault(leaf, leaf.extent)
-    adopted = stage.attach[0].blocks if stage.attach is not None else {}
-    for leaf in stage.leaves:
-        if leaf in adopted and not analyzer.prove(extent[leaf] >= 1):
-            plan.guards.append(leaf < extent[leaf])
-            extent[leaf] = ex.maximum(extent[leaf], 1)
-        if leaf not in stage.blocks:
-            plan.loops[leaf] = extent[leaf]
-            analyzer.bind(leaf, 0, extent[leaf])
-    for axis in stage.blocks:
-        analyzer.bind(axis, 0, axis.extent)
-    plan.shared = _shared_loops(stage)
-    plan.guards += [outer < extent[leaf] for leaf, outer in plan.shared.items()]
-    value: dict[IterVar, Expr] = {leaf: plan.shared.get(leaf, leaf) for leaf in extent}
-    splits: list[Split] = []
-    for relation in reversed(stage.relations):
-        if isinstance(relation, Split):
-            start = value[relation.outer] * extent[relation.inner]
-            if relation.tail is Tail.SHIFT:
-                start = ex.minimum(start, extent[relation.parent] - extent[relation.inner])
-            value[relation.parent] = analyzer.simplify(start + value[relation.inner])
-            splits.append(relation)
-        else:
-            inner, fused = extent[relation.inner], value[relation.fused]
-            if ex.is_const(extent[relation.outer], 1):  # a tile that overhangs the end does not wrap around
-                value[relation.outer], value[relation.inner] = ex.const(0), fused
-            else:
-                value[relation.outer] = analyzer.simplify(fused // inner)
-                value[relation.inner] = analyzer.simplify(fused % inner)
-    plan.value = {axis: value[axis] for axis in (*stage.op.axis, *stage.op.reduce_axis)}
-    guards = [
-        *plan.guards,
-        *(value[s.parent] < extent[s.parent] for s in reversed(splits) if _is_guarded(s)),
-    ]
-    filled = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
-    plan.rounded = {root for s in filled for root in _roots(stage, s.parent)}
-    for axis in stage.axes:
-        if axis not in plan.rounded and ex.is_const(plan.base[axis], 0) and plan.extent[axis] is axis.extent:
-            continue  # the guards of splits keep it within its extent
-        point = plan.base[axis] + value[axis]
-        guards.append(point >= 0)
-        if axis in plan.rounded:
-            top = analyzer.upper(analyzer.form(value[axis]))
-            plan.extent[axis] = ex.const(top + 1) if top is not None else extent[axis]
-        else:
-            guards.append(point < axis.extent)
-    plan.guards = [g for g in dict.fromkeys(analyzer.simplify(g) for g in guards) if not ex.is_const(g, True)]
-
-
-def _check_overlap(stage: StageState, split: Split, extent: Mapping[IterVar, Expr], analyzer: Analyzer) -> None:
-    """The overhang of a loop inside tiles would compute elements of the next tile as well."""
-    around = next((s for s in stage.relations if isinstance(s, Split) and s.inner is split.parent), None)
-    if around is None or analyzer.prove(extent[around.outer] <= 1):
-        return
-    if not analyzer.prove((extent[split.outer] * extent[split.inner]).equal(extent[split.parent])):
-        tiles = f"{extent[split.outer]} tiles of {extent[split.inner]}"
-        raise ScheduleError(
-            f"split of {stage.name!r} with a rounded-up tail: {tiles} overhang loop {split.parent.name!r} of extent "
-            f"{extent[split.parent]}, so they would overlap the next tile of {around.parent.name!r}"
-        )
-
-
-def _is_guarded(split: Split) -> bool:
-    return split.tail in (Tail.GUARD, Tail.PARTITION)
-
-
-def _around(stage: StageState, axis: IterVar) -> Iterator[Split]:
-    """The splits that a loop of the stage derives from."""
-    for relation in reversed(stage.relations):
-        if isinstance(relation, Split) and is_among(axis, (relation.outer, relation.inner)):
-            yield relation
-            axis = relation.parent
-        elif isinstance(relation, Fuse) and axis is relation.fused:
-            yield from _around(stage, relation.outer)
-            axis = relation.inner
-
-
-def _roots(stage: StageState, axis: IterVar) -> Iterable[IterVar]:
-    """The data axes of the operation that a loop of the stage derives from."""
-    for relation in reversed(stage.relations):
-        if isinstance(relation, Split) and is_among(axis, (relation.outer, relation.inner)):
-            return _roots(stage, relation.parent)
-        if isinstance(relation, Fuse) and axis is relation.fused:
-            return [*_roots(stage, relation.outer), *_roots(stage, relation.inner)]
-    return [axis]

@@ -13,8 +13,8 @@ from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.stmt import If, Prefetch, Stmt, sequence
 from sateen.tensor_ir.ir.tensor_expr import Reduce
 from sateen.tensor_ir.ir.visit import substitute, walk
-from sateen.tensor_ir.lowering.regions import StagePlan
 from sateen.tensor_ir.lowering.stage_buffers import StageBuffers
+from sateen.tensor_ir.lowering.stage_plan import StagePlan
 from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.tensor import Tensor, reads
 

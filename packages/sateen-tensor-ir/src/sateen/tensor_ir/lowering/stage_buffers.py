@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir.tensor_expr import Read
 from sateen.tensor_ir.ir.visit import SharingRewriter
 from sateen.tensor_ir.lowering.double_buffers import COPIES, part_in_use
 from sateen.tensor_ir.lowering.places import find_places
-from sateen.tensor_ir.lowering.regions import Plans, StagePlan
+from sateen.tensor_ir.lowering.stage_plan import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState
 from sateen.tensor_ir.te.tensor import Tensor

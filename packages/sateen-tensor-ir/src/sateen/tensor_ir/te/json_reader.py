@@ -29,8 +29,8 @@ from sateen.tensor_ir.te.extern_body import extern
 from sateen.tensor_ir.te.json_writer import KEY, VERSION, Fields
 from sateen.tensor_ir.te.operations import constant, placeholder
 from sateen.tensor_ir.te.recurrence import scan
-from sateen.tensor_ir.te.reduction import reduce_axis
-from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor, check_body
+from sateen.tensor_ir.te.reduction import check_body, reduce_axis
+from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
 
 _MOST_CHARACTERS = 1 << 28
 _MOST_DIMENSIONS = 64

@@ -21,7 +21,8 @@ from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
 from sateen.tensor_ir.ir.types import INDEX, INT64, element_type, value_type
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.te.blocks import BlockBody
-from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor, check_body
+from sateen.tensor_ir.te.reduction import check_body
+from sateen.tensor_ir.te.tensor import Array, ComputeOp, NestBuilder, Operation, Oracle, Tensor
 
 
 class _GivenOp(Operation):

@@ -28,7 +28,7 @@ from sateen.tensor_ir.ir.expr import (
 from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Reduce
 from sateen.tensor_ir.ir.types import int_range
-from sateen.tensor_ir.ir.visit import substitute
+from sateen.tensor_ir.ir.visit import substitute, walk
 
 
 def combine(combiner: Combiner, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -156,3 +156,26 @@ def min(source: Any, *given: Any, axis: Any = None, where: Expr | None = None) -
     """Minimum of source over `axis`, NaN if any term is NaN; +inf or the largest integer over nothing. `min(x, y, …)`
     of expressions and numbers is their minimum."""
     return _min(source, *given, axis=axis, where=where)  # type: ignore[no-any-return]
+
+
+def check_body(name: str, bodies: tuple[Expr, ...]) -> None:
+    """Raise ExpressionError for a reduction that does not stand alone at the top, and an axis that none declares."""
+    first = bodies[0]
+    reductions = [isinstance(b, Reduce) for b in bodies]
+    if any(reductions) and not (
+        all(reductions)
+        and all(b.combiner is first.combiner and b.output == i for i, b in enumerate(bodies))  # type: ignore[attr-defined]
+        and len(bodies) == len(first.sources)  # type: ignore[attr-defined]
+    ):
+        raise ExpressionError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
+    declared = set(first.axes) if isinstance(first, Reduce) else set()
+    for body in bodies:
+        for node in walk(body):
+            if isinstance(node, Reduce) and node is not body:
+                raise ExpressionError(
+                    f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own"
+                )
+            if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
+                raise ExpressionError(
+                    f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it"
+                )

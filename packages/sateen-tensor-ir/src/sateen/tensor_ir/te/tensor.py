@@ -16,7 +16,7 @@ from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.choices import subscript
-from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.operator_table import OPERATORS
 from sateen.tensor_ir.ir.operators import Operators
@@ -268,29 +268,6 @@ class ComputeOp(Operation):
 
     def evaluate(self, oracle: Oracle) -> list[Array]:
         return oracle.elements(self)
-
-
-def check_body(name: str, bodies: tuple[Expr, ...]) -> None:
-    """Raise ExpressionError for a reduction that does not stand alone at the top, and an axis that none declares."""
-    first = bodies[0]
-    reductions = [isinstance(b, Reduce) for b in bodies]
-    if any(reductions) and not (
-        all(reductions)
-        and all(b.combiner is first.combiner and b.output == i for i, b in enumerate(bodies))  # type: ignore[attr-defined]
-        and len(bodies) == len(first.sources)  # type: ignore[attr-defined]
-    ):
-        raise ExpressionError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
-    declared = set(first.axes) if isinstance(first, Reduce) else set()
-    for body in bodies:
-        for node in walk(body):
-            if isinstance(node, Reduce) and node is not body:
-                raise ExpressionError(
-                    f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own"
-                )
-            if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
-                raise ExpressionError(
-                    f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it"
-                )
 
 
 def _elementwise(name: str, function: Callable[..., Expr], *operands: Any) -> Any:
