@@ -90,11 +90,11 @@ def test_c_launches_no_kernels_and_c_calls_none():
         build(*doubled(bound=True), target="opencl").c_header()
 
 
-@pytest.mark.parametrize("kind", ["cuda", "metal"])
-def test_a_kind_that_no_code_is_made_for_is_refused(kind):
+def test_a_kind_that_no_code_is_made_for_is_refused():
     with pytest.raises(TargetError) as caught:
-        build(*doubled(), target=kind)
-    assert str(caught.value) == f"expected a target of kind llvm, c, opencl, for which code is made, found {kind!r}"
+        build(*doubled(), target="metal")
+    expected = "expected a target of kind llvm, c, opencl, cuda, for which code is made, found 'metal'"
+    assert str(caught.value) == expected
 
 
 def test_c_holds_several_functions_opencl_one():

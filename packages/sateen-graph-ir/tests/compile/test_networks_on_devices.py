@@ -62,6 +62,15 @@ def test_an_artifact_is_read_as_it_was_written() -> None:
     assert again.to_bytes() == artifact.to_bytes()
 
 
+def test_kernels_for_cuda_are_ptx() -> None:
+    artifact = build(parse_graph(CHAIN, OPS), "cuda -mcpu=sm_80")
+    again = read_artifact(artifact.to_bytes())
+    assert (again.kernels, again.launches, again.target) == (artifact.kernels, artifact.launches, "cuda -mcpu=sm_80")
+    assert b".target sm_80" in artifact.kernels
+    for launch in artifact.launches:
+        assert f".visible .entry {launch.kernel}(".encode() in artifact.kernels
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

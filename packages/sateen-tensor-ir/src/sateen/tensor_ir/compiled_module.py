@@ -78,7 +78,7 @@ class CompiledModule:
 
     @property
     def source(self) -> str:
-        """The text for another compiler: C99, which defines what a library does, or OpenCL C."""
+        """The text for another compiler: C99, which defines what a library does, OpenCL C, or PTX."""
         return self._source.text
 
     @property

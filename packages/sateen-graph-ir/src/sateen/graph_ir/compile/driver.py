@@ -43,7 +43,6 @@ from sateen.tensor_ir.codegen import (
     compile_functions,
     freestanding_text,
     machine_of,
-    opencl_network,
     signature_of,
 )
 from sateen.tensor_ir.host import pool_symbols
@@ -153,7 +152,7 @@ def build(
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_methods takes them")
     kind = TARGET_KINDS[complete.kind]
-    is_object_code, is_on_device = kind.has_libraries, complete.device_kind is not DeviceKind.CPU
+    is_object_code = kind.has_libraries
     compiler = KernelCompiler(complete, workers, cache)
     network = lowered(
         bound,
@@ -179,10 +178,10 @@ def build(
             refused = CodegenError(str(error))
             compiler.note(refused, error.number)
             raise refused from None
-    elif is_on_device:
+    elif kind.network is not None:
         library, stack_bytes, told = b"", None, str(complete)
-        text, programs = opencl_network(network.kernels, complete)
-        kernels, launches = text.encode(), launches_of_entry(network.entry, programs)
+        kernels, programs = kind.network(network.kernels, complete)
+        launches = launches_of_entry(network.entry, programs)
     else:
         stack_bytes = None
         told = str(replace(complete, cpu="", features=()))

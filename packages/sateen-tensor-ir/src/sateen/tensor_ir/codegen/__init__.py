@@ -1,8 +1,8 @@
-"""Functions of loop IR as code: LLVM's, C and OpenCL C. This is the face for siblings."""
+"""Functions of loop IR as code: LLVM's, C, OpenCL C and PTX. This is the face for siblings."""
 
 from sateen.tensor_ir.codegen.companion import companion_codes
 from sateen.tensor_ir.codegen.executor_pool import ExecutorPool
-from sateen.tensor_ir.codegen.kinds import TARGET_KINDS, c_network, opencl_network
+from sateen.tensor_ir.codegen.kinds import TARGET_KINDS, c_network
 from sateen.tensor_ir.codegen.llvm.freestanding import freestanding_text
 from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT, STATIC_PARAMETERS_TEXT
 from sateen.tensor_ir.codegen.object_cache import ObjectCache, cache_key
@@ -26,7 +26,6 @@ __all__ = [
     "compile_functions",
     "freestanding_text",
     "machine_of",
-    "opencl_network",
     "receive_message",
     "send_message",
     "signature_of",

@@ -9,6 +9,7 @@ from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
+from sateen.tensor_ir.codegen.device_code import ptx
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
@@ -34,7 +35,8 @@ class TargetKind:
     """A kind of target: its name in texts of targets, and the function that makes its code.
 
     The observer, or None, sees the passes for the target. `has_libraries` if that is object code, which sateen links;
-    `has_networks` if networks are compiled to it.
+    `has_networks` if networks are compiled to it. `network` gives the code of all kernels of a network for a device,
+    and for each function what a host launches; None for processors.
     """
 
     name: str
@@ -42,6 +44,7 @@ class TargetKind:
     make: Callable[[Sequence[Function], Target, IntrinsicRules, Observer | None], ObjectCode | SourceCode]
     has_libraries: bool = False
     has_networks: bool = False
+    network: Callable[[Sequence[Function], Target], tuple[bytes, tuple[DeviceProgram, ...]]] | None = None
 
 
 def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> SourceCode:
@@ -61,18 +64,32 @@ def c_network(kernels: Sequence[Function], entry: Function, target: str, produce
 def _opencl(
     functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None
 ) -> SourceCode:
-    if len(functions) != 1:
-        raise CodegenError(f"expected one function for OpenCL C, found {', '.join(f.name for f in functions)}")
     setting = Setting(OPENCL_C.calls(rules), Machine.of(target), spells=OPENCL_C.spells)
-    program = OPENCL.run(functions[0], setting, observe)
+    program = OPENCL.run(_only(functions, "OpenCL C"), setting, observe)
     return SourceCode(emit_opencl([program]), program)
 
 
-def opencl_network(kernels: Sequence[Function], target: Target) -> tuple[str, tuple[DeviceProgram, ...]]:
-    """OpenCL C of a network's kernels, and for each function what a host launches."""
+def _opencl_network(kernels: Sequence[Function], target: Target) -> tuple[bytes, tuple[DeviceProgram, ...]]:
     setting = Setting(OPENCL_C.calls(DEFAULT_RULES), Machine.of(target))
     programs = tuple(OPENCL.run(function, setting) for function in kernels)
-    return emit_opencl(programs), programs
+    return emit_opencl(programs).encode(), programs
+
+
+def _cuda(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> SourceCode:
+    text, (program,) = ptx([_only(functions, "PTX")], target, rules, observe)
+    return SourceCode(text, program)
+
+
+def _cuda_network(kernels: Sequence[Function], target: Target) -> tuple[bytes, tuple[DeviceProgram, ...]]:
+    text, programs = ptx(kernels, target, DEFAULT_RULES)
+    return text.encode(), programs
+
+
+def _only(functions: Sequence[Function], language: str) -> Function:
+    """The function of a module whose host launches one function's kernels."""
+    if len(functions) != 1:
+        raise CodegenError(f"expected one function for {language}, found {', '.join(f.name for f in functions)}")
+    return functions[0]
 
 
 TARGET_KINDS = {
@@ -80,7 +97,8 @@ TARGET_KINDS = {
     for kind in (
         TargetKind("llvm", "object code", compile_functions, has_libraries=True, has_networks=True),
         TargetKind("c", "C99", _c, has_networks=True),
-        TargetKind("opencl", "OpenCL C", _opencl, has_networks=True),
+        TargetKind("opencl", "OpenCL C", _opencl, has_networks=True, network=_opencl_network),
+        TargetKind("cuda", "PTX", _cuda, has_networks=True, network=_cuda_network),
     )
 }
 """The kinds by the name in `Target.kind`."""

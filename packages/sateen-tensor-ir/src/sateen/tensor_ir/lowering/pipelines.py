@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from sateen.runtime.device import opencl
+from sateen.runtime.device import Device, cuda, opencl, rocm
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir.stmt import Function, Stmt
@@ -25,16 +25,19 @@ from sateen.tensor_ir.lowering.interleave_threads import interleave_threads
 from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.leave_loops import leave_loops
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
+from sateen.tensor_ir.lowering.promote_accumulators import promote_accumulators
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
 from sateen.tensor_ir.lowering.refuse_imports import refuse_imports
 from sateen.tensor_ir.lowering.remarks import Listener, unheard
 from sateen.tensor_ir.lowering.separate_lanes import separate_lanes
+from sateen.tensor_ir.lowering.serial_loops import serialize_loops
 from sateen.tensor_ir.lowering.share_warp_memory import share_warp_memory
 from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.lowering.skip_regions import skip_regions
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, split_host_device
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, split_tasks
 from sateen.tensor_ir.lowering.tighten_loops import tighten_loops
+from sateen.tensor_ir.lowering.unroll_register_loops import unroll_register_loops
 from sateen.tensor_ir.lowering.unroll_requested import unroll_requested
 from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
 from sateen.tensor_ir.targets import Machine
@@ -126,6 +129,10 @@ def _without_foreign(function: Function, setting: Setting) -> Function:
     return expand_instructions(function, setting.spells)
 
 
+def _with_accumulators(function: Function, setting: Setting) -> Function:
+    return promote_accumulators(function, setting.machine, setting.listener)
+
+
 LLVM = Pipeline(
     (
         ("leave_loops", lambda function, setting: leave_loops(function, setting.listener)),
@@ -157,3 +164,27 @@ OPENCL = Pipeline(
     ),
     lambda function: shorten_indices(split_host_device(function, opencl()), DEVICE_INDEX_BITS),
 )
+
+
+def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
+    """The passes for kernels of which LLVM makes the code."""
+    return Pipeline(
+        (
+            ("refuse_imports", lambda function, _: refuse_imports(function)),
+            ("refuse_flushing", lambda function, _: refuse_flushing(function)),
+            ("leave_loops", lambda function, setting: leave_loops(function, setting.listener)),
+            ("expand_instructions", _without_foreign),
+            ("serialize_loops", lambda function, _: serialize_loops(function)),
+            ("promote_accumulators", _with_accumulators),
+            ("unroll_register_loops", lambda function, _: unroll_register_loops(function)),
+            ("expand_calls", _expand),
+            ("check_expansion", lambda function, _: check_expansion(function)),
+            ("share_warp_memory", lambda function, _: replace(function, body=share_warp_memory(function.body))),
+            ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
+        ),
+        lambda function: shorten_indices(split_host_device(function, device), DEVICE_INDEX_BITS),
+    )
+
+
+CUDA = _kernels_by_llvm(cuda())
+ROCM = _kernels_by_llvm(rocm())

@@ -4,6 +4,7 @@ from sateen.tensor_ir.targets.abi_layout import AbiLayout
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.gpu import Gpu
+from sateen.tensor_ir.targets.gpu_architectures import AMDGPU, NVPTX
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
 from sateen.tensor_ir.targets.relocation import Linking
@@ -22,8 +23,10 @@ from sateen.tensor_ir.targets.table import (
 )
 
 __all__ = [
+    "AMDGPU",
     "ARCHITECTURES",
     "CPU",
+    "NVPTX",
     "SERIAL_ELEMENTS",
     "WIDEST_VECTOR",
     "AbiLayout",

@@ -9,7 +9,7 @@ from typing import Any
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.environment import Environment
-from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, storage_type
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, pointer_type, scalar_type, storage_type
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import Const, Expr, Var
@@ -75,7 +75,7 @@ class Addresses:
                 terms[value.text] = (value, known[1] + coefficient)
         return constant, tuple(sorted(terms.values(), key=lambda t: (self.writer.depth_of(t[0]), t[0].text)))
 
-    def pointer(self, buffer: Buffer, constant: int, terms: Terms) -> str:
+    def pointer(self, buffer: Buffer, constant: int, terms: Terms) -> LlvmValue:
         """Address of the element at constant + Σ terms; each term is added where its variable is defined, after the
         memory is there.
 
@@ -85,8 +85,8 @@ class Addresses:
         base = self._elements(buffer)
         first = self.writer.depth_of(base)
         kind = storage_type(buffer.dtype)
-        text = base.text
-        key: tuple[Any, ...] = (text,)
+        place = base
+        key: tuple[Any, ...] = (base.text,)
         position = 0
         while position < len(terms):
             scope = max(self.writer.depth_of(terms[position][0]), first)
@@ -100,16 +100,17 @@ class Addresses:
                 total = self.writer.product(*group[0])
                 for value, coefficient in group[1:]:
                     total = self.writer.sum(total, self.writer.product(value, coefficient))
-                address = self.writer.emit_at(scope, f"getelementptr {kind}, ptr {text}, {total.typed}", "ptr")
-                if scope < len(self.writer.scopes) - 1:
-                    address = self.writer.emit_at(scope, f"freeze ptr {address.text}", "ptr")
-                cache[key] = address.text
-            text = cache[key]
+                address = self.writer.emit_at(scope, f"getelementptr {kind}, {place.typed}, {total.typed}", base.kind)
+                if scope < len(self.writer.scopes) - 1 and self.writer.module.freezes_addresses:
+                    address = self.writer.emit_at(scope, f"freeze {address.typed}", base.kind)
+                cache[key] = address
+            place = cache[key]
         if constant == 0:
-            return text
+            return place
         last = self.writer.scopes[-1].pointers
         if (key, constant) not in last:
-            last[(key, constant)] = self.writer.emit(f"getelementptr {kind}, ptr {text}, i64 {constant}", "ptr").text
+            step = f"getelementptr {kind}, {place.typed}, i64 {constant}"
+            last[(key, constant)] = self.writer.emit(step, base.kind)
         return last[(key, constant)]
 
     def alignment(self, buffer: Buffer, constant: int, terms: Terms) -> int:
@@ -134,7 +135,8 @@ class Addresses:
 
     def constant_data(self, buffer: Buffer) -> LlvmValue:
         """The address of the module's constant that holds the buffer's data."""
-        return LlvmValue(self.writer.module.constant(buffer), "ptr", is_global=True)
+        module = self.writer.module
+        return LlvmValue(module.constant(buffer), pointer_type(module.constant_space), is_global=True)
 
     def literal_element(self, access: Load) -> LlvmValue | None:
         """The element of constant data at literal indices."""
@@ -155,7 +157,7 @@ class Addresses:
         base = self._elements(access.buffer)
         kind = storage_type(access.buffer.dtype)
         return self.writer.emit(
-            f"getelementptr {kind}, ptr {base.text}, {offsets.typed}", "ptr", self.environment.width
+            f"getelementptr {kind}, {base.typed}, {offsets.typed}", base.kind, self.environment.width
         )
 
     def is_in_bounds(self, access: Load) -> bool:

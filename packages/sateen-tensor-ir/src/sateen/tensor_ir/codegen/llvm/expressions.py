@@ -103,7 +103,7 @@ class Expressions:
 
     def _address(self, e: Address) -> LlvmValue:
         """The address as a number."""
-        return self.writer.emit(f"ptrtoint ptr {self._pointer(e).text} to i64", "i64")
+        return self.writer.emit(f"ptrtoint {self._pointer(e).typed} to i64", "i64")
 
     def _pointer(self, e: Address) -> LlvmValue:
         return address(self.writer, self.addresses, self.value, e)

@@ -27,7 +27,7 @@ def address(writer: FunctionWriter, addresses: Addresses, value: Value, e: Addre
         raise CodegenError(f"an address in {e.buffer.name!r} differs between the lanes of a vectorized loop")
     if offset.literal == 0:
         return base
-    return writer.emit(f"getelementptr i8, ptr {base.text}, {offset.typed}", "ptr")
+    return writer.emit(f"getelementptr i8, {base.typed}, {offset.typed}", base.kind)
 
 
 def external_call(writer: FunctionWriter, e: Call, arguments: Sequence[LlvmValue]) -> LlvmValue:

@@ -31,6 +31,8 @@ class Frame:
         self.before_failing: list[Callable[[], object]] = []
         """What has to end before the function may fail, as its caller gets its memory back then."""
         self.can_fail = False
+        self.barrier: tuple[str, ...] = ()
+        """The instructions that wait for the other threads of a block; none where there are no such threads."""
 
     def place(self, buffer: Buffer) -> LlvmValue:
         """Storage of constant size while the function runs, one place per buffer: on the stack or in the arena."""

@@ -69,14 +69,14 @@ class Instructions:
                     f"memory, found {region.buffer.name!r} in registers; set_scope('local') puts it there"
                 )
             if operand not in s.instruction.in_place:
-                given.append(f"ptr {self._pointer(region)[0]}")
+                given.append(self._pointer(region)[0].typed)
         given += [self.writer.resized(self.value(stride), "i64").typed for stride in strides.values()]
         taken = ", ".join(operand.partition(" ")[0] for operand in given)
         self.writer.module.declarations[f"declare void @{code.name}({taken})"] = None
         self.memory.forget_loads({region.buffer for region in s.outputs})
         self.writer.lines.append(f"  call void @{code.name}({', '.join(given)})")
 
-    def _pointer(self, region: Region) -> tuple[str, int]:
+    def _pointer(self, region: Region) -> tuple[LlvmValue, int]:
         """The address of a region's first element, and its alignment."""
         first = Load(region.buffer, region.indices, region.buffer.dtype)
         constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
@@ -105,7 +105,7 @@ class Instructions:
             self.registers.put(self.registers.slots[region.buffer], slot, result)
             return
         self.memory.forget_loads({region.buffer})
-        self.registers.tiles.store(result, self._pointer(region)[0], self._bytes(region, stride))
+        self.registers.tiles.store(result, self._pointer(region)[0].text, self._bytes(region, stride))
 
     def _tile(self, s: Intrinsic[TensorIntrinsic], name: str, region: Region, stride: Expr) -> LlvmValue:
         """A region as a tile."""
@@ -115,7 +115,7 @@ class Instructions:
         first = Load(region.buffer, region.indices, region.buffer.dtype)
 
         def load() -> LlvmValue:
-            return self.registers.tiles.load(self._pointer(region)[0], self._bytes(region, stride))
+            return self.registers.tiles.load(self._pointer(region)[0].text, self._bytes(region, stride))
 
         return self.memory.tile(first, stride, load)
 
@@ -153,7 +153,7 @@ class Instructions:
         if self.registers.holds(region.buffer):
             return self.writer.emit(f"bitcast {self._region_load(region).typed} to i{bits}", f"i{bits}")
         pointer, alignment = self._pointer(region)
-        return self.writer.emit(f"load i{bits}, ptr {pointer}, align {alignment}", f"i{bits}")
+        return self.writer.emit(f"load i{bits}, {pointer.typed}, align {alignment}", f"i{bits}")
 
     def _as(self, wanted: VectorType, value: LlvmValue) -> LlvmValue:
         """A vector's bits as a vector of another type."""
@@ -170,7 +170,7 @@ class Instructions:
             return self.conversions.narrow(held, region.buffer.dtype)
         pointer, alignment = self._pointer(region)
         kind = storage_type(region.buffer.dtype)
-        return self.writer.emit(f"load <{size} x {kind}>, ptr {pointer}, align {alignment}", kind, size)
+        return self.writer.emit(f"load <{size} x {kind}>, {pointer.typed}, align {alignment}", kind, size)
 
     def _region_store(self, region: Region, value: LlvmValue) -> None:
         first = Load(region.buffer, region.indices, region.buffer.dtype)
@@ -181,4 +181,4 @@ class Instructions:
             return
         pointer, alignment = self._pointer(region)
         self.memory.forget_loads({region.buffer})
-        self.writer.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")
+        self.writer.lines.append(f"  store {value.typed}, {pointer.typed}, align {alignment}")

@@ -93,6 +93,12 @@ def _text_of_mode(architecture: Architecture) -> str:
     return "\n".join([*declarations, "define void @f(ptr %place) {", *lines, "  ret void", "}"])
 
 
+@cache
+def processors_of(triple: str) -> frozenset[str]:
+    """The processors that LLVM has for a triple."""
+    return frozenset(_names(triple, "processor"))
+
+
 def _names(triple: str, what: str) -> list[str]:
     """The processors or features that LLVM has for a triple; LLVM lists them only on the error output."""
     listed = subprocess.run(isolated_program(_LISTING, [triple]), capture_output=True, text=True, check=False).stderr

@@ -58,6 +58,11 @@ class Memory:
             for key in [k for k in scope.loads if k[0] in buffers]:
                 del scope.loads[key]
 
+    def forget_all(self) -> None:
+        """Drop all remembered loads: other threads may have changed any memory."""
+        for scope in self.writer.scopes:
+            scope.loads.clear()
+
     def load(self, e: Load) -> LlvmValue:
         """The value of an element, or of the lanes' elements; known data is not loaded."""
         if e.buffer.data is not None:
@@ -108,7 +113,7 @@ class Memory:
         def load() -> LlvmValue:
             pointer = self.addresses.pointer(access.buffer, constant, terms)
             alignment = self.addresses.alignment(access.buffer, constant, terms)
-            return self.writer.emit(f"load {type_}, ptr {pointer}, align {alignment}", kind, lanes)
+            return self.writer.emit(f"load {type_}, {pointer.typed}, align {alignment}", kind, lanes)
 
         return self._loaded_once(access, (access.buffer, constant, _texts(terms), lanes, ""), load)
 
@@ -122,10 +127,10 @@ class Memory:
             pointer = self.addresses.pointer(e.buffer, constant, terms)
             alignment = self.addresses.alignment(e.buffer, constant, terms)
             self.writer.module.report.masked += 1
-            name = f"@llvm.masked.load.{intrinsic_suffix(vector)}.p0"
-            parameters = f"ptr, i32, <{self.environment.width} x i1>, {vector.type}"
+            name = f"@llvm.masked.load.{intrinsic_suffix(vector)}.{intrinsic_suffix(pointer)}"
+            parameters = f"{pointer.type}, i32, <{self.environment.width} x i1>, {vector.type}"
             self.writer.module.declarations[f"declare {vector.type} {name}({parameters})"] = None
-            arguments = f"ptr {pointer}, i32 {alignment}, {mask.typed}, {vector.typed}"
+            arguments = f"{pointer.typed}, i32 {alignment}, {mask.typed}, {vector.typed}"
             return self.writer.emit(f"call {vector.type} {name}({arguments})", vector.kind, self.environment.width)
 
         return self._loaded_once(e, (e.buffer, constant, _texts(terms), self.environment.width, mask.text), load)
@@ -143,11 +148,19 @@ class Memory:
         def load() -> LlvmValue:
             pointer = self.addresses.pointer(e.buffer, constant, terms)
             nothing = self.addresses.constant_data(_NOTHING)
+            if nothing.kind != pointer.kind:
+                pointer, nothing = self._in_any_space(pointer), self._in_any_space(nothing)
             some = self.writer.emit(self.writer.intrinsic("vector.reduce.or", "i1", mask), "i1")
-            place = self.writer.emit(f"select {some.typed}, ptr {pointer}, ptr {nothing.text}", "ptr")
-            return self.writer.emit(f"load {kind}, ptr {place.text}, align {e.dtype.bytes}", kind)
+            place = self.writer.emit(f"select {some.typed}, {pointer.typed}, {nothing.typed}", pointer.kind)
+            return self.writer.emit(f"load {kind}, {place.typed}, align {e.dtype.bytes}", kind)
 
         return self._loaded_once(e, (e.buffer, constant, _texts(terms), 0, mask.text), load)
+
+    def _in_any_space(self, pointer: LlvmValue) -> LlvmValue:
+        """A pointer to memory of any space."""
+        if pointer.kind == "ptr":
+            return pointer
+        return self.writer.emit(f"addrspacecast {pointer.typed} to ptr", "ptr")
 
     def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], LlvmValue]) -> LlvmValue:
         """The value in memory, widened; it is loaded again only if it may have changed."""
@@ -178,7 +191,7 @@ class Memory:
         pointers = self.addresses.lane_pointers(e)
         kind = storage_type(e.dtype)
         vector = LlvmValue("zeroinitializer", kind, self.environment.width)
-        name = f"@llvm.masked.gather.{intrinsic_suffix(vector)}.v{self.environment.width}p0"
+        name = f"@llvm.masked.gather.{intrinsic_suffix(vector)}.{intrinsic_suffix(pointers)}"
         mask = self.environment.mask or LlvmValue("splat (i1 true)", "i1", self.environment.width)
         self.writer.module.declarations[
             f"declare {vector.type} {name}({pointers.type}, i32, {mask.type}, {vector.type})"
@@ -214,17 +227,19 @@ class Memory:
         self.forget_loads({s.buffer})
         if mask is not None:
             self.writer.module.report.masked += 1
-            name = f"@llvm.masked.store.{intrinsic_suffix(value)}.p0"
-            self.writer.module.declarations[f"declare void {name}({value.type}, ptr, i32, {mask.type})"] = None
-            self.writer.lines.append(f"  call void {name}({value.typed}, ptr {pointer}, i32 {alignment}, {mask.typed})")
+            name = f"@llvm.masked.store.{intrinsic_suffix(value)}.{intrinsic_suffix(pointer)}"
+            types = f"{value.type}, {pointer.type}, i32, {mask.type}"
+            self.writer.module.declarations[f"declare void {name}({types})"] = None
+            given = f"{value.typed}, {pointer.typed}, i32 {alignment}, {mask.typed}"
+            self.writer.lines.append(f"  call void {name}({given})")
         else:
-            self.writer.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")
+            self.writer.lines.append(f"  store {value.typed}, {pointer.typed}, align {alignment}")
 
     def _scatter(self, s: Store, value: LlvmValue) -> None:
         self.writer.module.report.gathers += 1
         pointers = self.addresses.lane_pointers(s)
         mask = self.environment.mask or LlvmValue("splat (i1 true)", "i1", self.environment.width)
-        name = f"@llvm.masked.scatter.{intrinsic_suffix(value)}.v{self.environment.width}p0"
+        name = f"@llvm.masked.scatter.{intrinsic_suffix(value)}.{intrinsic_suffix(pointers)}"
         self.writer.module.declarations[f"declare void {name}({value.type}, {pointers.type}, i32, {mask.type})"] = None
         self.writer.lines.append(
             f"  call void {name}({value.typed}, {pointers.typed}, i32 {s.buffer.dtype.bytes}, {mask.typed})"
@@ -236,5 +251,6 @@ class Memory:
         if self.addresses.lane_stride(form) is None:
             return
         pointer = self.addresses.pointer(s.buffer, *self.addresses.evaluate(form))
-        self.writer.module.declarations["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"] = None
-        self.writer.lines.append(f"  call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+        name = f"@llvm.prefetch.{intrinsic_suffix(pointer)}"
+        self.writer.module.declarations[f"declare void {name}({pointer.type}, i32, i32, i32)"] = None
+        self.writer.lines.append(f"  call void {name}({pointer.typed}, i32 0, i32 3, i32 1)")

@@ -61,7 +61,7 @@ def emit_module(
         text.append(_kernel(module, program))
         if not internal:
             text.append(public_function(program, architecture))
-    constants = [_constant(b, name) for b, name in module.constants.items()]
+    constants = [constant_text(b, name) for b, name in module.constants.items()]
     modes = architecture.float_mode.declarations if architecture.float_mode else ()
     constants += [_string(name.removeprefix("@"), text, "private") for text, name in module.texts.items()]
     head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants, *module.routines]
@@ -138,10 +138,12 @@ def _kernel(module: ModuleState, program: HostProgram) -> str:
     return frame.define(f"{function.name}.kernel", ", ".join(parameters), "hidden")
 
 
-def _constant(buffer: Buffer, name: str) -> str:
+def constant_text(buffer: Buffer, name: str, space: int = 0) -> str:
+    """The definition of constant data in an address space."""
     assert buffer.data is not None
     raw = np.ascontiguousarray(buffer.data).tobytes()
-    return f'{name} = private unnamed_addr constant [{len(raw)} x i8] c"{_escaped(raw)}", align {buffer.alignment}'
+    where = f"private unnamed_addr addrspace({space})" if space else "private unnamed_addr"
+    return f'{name} = {where} constant [{len(raw)} x i8] c"{_escaped(raw)}", align {buffer.alignment}'
 
 
 def _string(name: str, value: str, linkage: str = "") -> str:

@@ -22,11 +22,23 @@ class ModuleState:
     """The shared state of the functions in one module: declarations of intrinsics, constant data, finished
     functions."""
 
-    def __init__(self, architecture: Architecture, triple: str, features: frozenset[str]) -> None:
+    def __init__(
+        self,
+        architecture: Architecture,
+        triple: str,
+        features: frozenset[str],
+        *,
+        constant_space: int = 0,
+        freezes_addresses: bool = True,
+    ) -> None:
         self.architecture = architecture
         self.triple = triple
         self.features = features
         """The processor's features, by LLVM's names."""
+        self.constant_space = constant_space
+        """The address space of constant data; processors have one space, 0."""
+        self.freezes_addresses = freezes_addresses
+        """Whether LLVM is to take addresses from outside a loop as given, so that it compiles faster."""
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []

@@ -380,7 +380,10 @@ class Statements:
         self.memory.prefetch(s)
 
     def _barrier(self, s: Barrier) -> None:
-        raise CodegenError(f"a barrier in {s.scope.value} memory needs threads that the target does not have")
+        if not self.frame.barrier:
+            raise CodegenError(f"a barrier in {s.scope.value} memory needs threads that the target does not have")
+        self.writer.lines += (f"  {line}" for line in self.frame.barrier)
+        self.memory.forget_all()
 
     # Parallel regions.
 

@@ -73,9 +73,9 @@ class Tiles:
             return self._call("tilezero", _SHAPE)
         place = self._place()
         for i, row in enumerate(rows):
-            pointer = self.writer.emit(f"getelementptr i8, ptr {place}, i64 {i * TILE_ROW_BYTES}", "ptr")
+            pointer = self.writer.emit(f"getelementptr i8, {place.typed}, i64 {i * TILE_ROW_BYTES}", "ptr")
             self.writer.lines.append(f"  store {row.typed}, ptr {pointer.text}, align {TILE_ROW_BYTES}")
-        return self.load(place)
+        return self.load(place.text)
 
     def part(self, tile: LlvmValue, kind: str, first: int, lanes: int, size: int) -> LlvmValue:
         """Elements of `size` bytes of a tile from the `first` on: a vector, or a scalar if `lanes` is 0."""
@@ -83,16 +83,16 @@ class Tiles:
         place = next((scope.pointers[key] for scope in reversed(self.writer.scopes) if key in scope.pointers), None)
         if place is None:
             place = self.writer.scopes[-1].pointers[key] = self._place()
-            self.store(tile, place)
-        pointer = self.writer.emit(f"getelementptr i8, ptr {place}, i64 {first * size}", "ptr")
+            self.store(tile, place.text)
+        pointer = self.writer.emit(f"getelementptr i8, {place.typed}, i64 {first * size}", "ptr")
         wanted = f"<{lanes} x {kind}>" if lanes else kind
         return self.writer.emit(f"load {wanted}, ptr {pointer.text}, align {size}", kind, lanes)
 
-    def _place(self) -> str:
+    def _place(self) -> LlvmValue:
         """Memory for a tile while the function runs."""
         place = self.writer.fresh("tile")
         self.writer.stack.append(f"  {place} = alloca [{TILE_BYTES} x i8], align {TILE_ROW_BYTES}")
-        return place
+        return LlvmValue(place, "ptr")
 
     def _call(self, name: str, shape: str, *tiles: LlvmValue) -> LlvmValue:
         self._require()

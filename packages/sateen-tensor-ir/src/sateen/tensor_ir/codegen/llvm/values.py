@@ -62,6 +62,11 @@ def storage_type(dtype: DType) -> str:
     return f"i{dtype.bits}"
 
 
+def pointer_type(space: int) -> str:
+    """The LLVM type of a pointer to memory of an address space."""
+    return f"ptr addrspace({space})" if space else "ptr"
+
+
 def literal(value: Scalar, kind: str) -> LlvmValue:
     """A scalar constant of an LLVM type."""
     if kind == "float":
@@ -106,6 +111,7 @@ def _hexadecimal(value: float) -> str:
 
 
 def intrinsic_suffix(value: LlvmValue) -> str:
-    """The name of the type in overloaded intrinsics: `v16f32`, `i64`."""
-    short = {"float": "f32", "double": "f64", "half": "f16"}.get(value.kind, value.kind)
+    """The name of the type in overloaded intrinsics: `v16f32`, `i64`, `p0`; pointers of other memory are `p3`."""
+    short = {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(value.kind, value.kind)
+    short = short.replace("ptr addrspace(", "p").rstrip(")")
     return f"v{value.lanes}{short}" if value.lanes else short

@@ -36,7 +36,7 @@ class ScopeFrame:
 
     before: Lines
     products: dict[tuple[str, int], LlvmValue] = field(default_factory=dict)
-    pointers: dict[Any, str] = field(default_factory=dict)
+    pointers: dict[Any, LlvmValue] = field(default_factory=dict)
     splats: dict[tuple[str, int], LlvmValue] = field(default_factory=dict)
     loads: dict[Any, LlvmValue] = field(default_factory=dict)
 

@@ -1,0 +1,73 @@
+"""Functions of loop IR as kernels that LLVM makes for graphics processors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import llvmlite.binding as llvm
+
+from sateen.runtime.display import did_you_mean
+from sateen.runtime.errors import TargetError
+from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.llvm import (
+    GCN,
+    PTX,
+    KernelLanguage,
+    ParsedModule,
+    compile_text,
+    emit_kernels,
+    initialise,
+    processors_of,
+)
+from sateen.tensor_ir.functions import Lack
+from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
+from sateen.tensor_ir.lowering.pipelines import CUDA, ROCM, Calls, Observer, Pipeline, Setting
+from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
+from sateen.tensor_ir.targets import Gpu, Machine
+
+
+def ptx(
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None = None
+) -> tuple[str, tuple[DeviceProgram, ...]]:
+    """PTX of all kernels of functions, and for each function what a host launches."""
+    module, programs = _kernels(functions, target, rules, observe, CUDA, PTX)
+    return module.assembly(), programs
+
+
+def gcn_object(
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None = None
+) -> tuple[bytes, tuple[DeviceProgram, ...]]:
+    """A relocatable object with all kernels of functions and their descriptors, and what a host launches."""
+    module, programs = _kernels(functions, target, rules, observe, ROCM, GCN)
+    return module.object_code(), programs
+
+
+def _kernels(
+    functions: Sequence[Function],
+    target: Target,
+    rules: IntrinsicRules,
+    observe: Observer | None,
+    pipeline: Pipeline[DeviceProgram],
+    language: KernelLanguage,
+) -> tuple[ParsedModule, tuple[DeviceProgram, ...]]:
+    machine, gpu = _machine(target, language), Gpu.of(target)
+    assert gpu is not None
+    calls = Calls(rules.without({Lack.LIBRARY}), frozenset())
+    setting = Setting(calls, Machine.of(target), spells=lambda _: False)
+    programs = tuple(pipeline.run(function, setting, observe) for function in functions)
+    layout = f'target datalayout = "{machine.target_data}"\n'
+    return compile_text(layout + emit_kernels(programs, language, gpu), machine), programs
+
+
+def _machine(target: Target, language: KernelLanguage) -> llvm.TargetMachine:
+    """LLVM's machine for a target. Raises TargetError for a processor that LLVM does not know."""
+    architecture = language.architecture
+    cpu = target.cpu or architecture.levels[-1].name
+    initialise()
+    if cpu not in {row.name for row in architecture.rows}:
+        known = processors_of(architecture.triple)
+        if cpu not in known:
+            close = did_you_mean(cpu, known)
+            raise TargetError(f"LLVM knows no processor {cpu!r} for {architecture.name}{close}")
+    return llvm.Target.from_triple(architecture.triple).create_target_machine(cpu=cpu, opt=2)

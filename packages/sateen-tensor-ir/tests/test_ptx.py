@@ -1,0 +1,188 @@
+"""PTX: its text and, where ptxas is installed, that it is assembled; no GPU runs it here."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sateen.runtime.errors import CodegenError, LoweringError, TargetError
+from sateen.tensor_ir import CompiledModule, build_functions, lower, te
+from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.ir.stmt import Function
+
+X, Y = map(te.thread_axis, ("threadIdx.x", "threadIdx.y"))
+BLOCK_X, BLOCK_Y = map(te.thread_axis, ("blockIdx.x", "blockIdx.y"))
+
+
+def product(m: int, n: int, k: int, tail: str = "guard") -> Function:
+    """C = A B: blocks of 16 x 32, 4 x 8 threads of 4 x 4 results each, tiles of A and B in shared memory."""
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    r = te.reduce_axis(k, "r")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    s = te.create_schedule(c)
+    results = s.cache_write(c, "register")
+    tiles = [s.cache_read(t, "shared", [results]) for t in (a, b)]
+    block_y, rows = s[c].split(c.op.axis[0], 16, tail=tail)
+    block_x, columns = s[c].split(c.op.axis[1], 32, tail=tail)
+    y, row = s[c].split(rows, 4)
+    x, column = s[c].split(columns, 4)
+    s[c].reorder(block_y, block_x, y, x, row, column)
+    for axis, thread in ((block_y, BLOCK_Y), (block_x, BLOCK_X), (y, Y), (x, X)):
+        s[c].bind(axis, thread)
+    s[results].compute_at(s[c], x)
+    outer, inner = s[results].split(s[results].op.reduce_axis[0], 8)
+    s[results].reorder(outer, inner, *results.op.axis)
+    for axis in results.op.axis:
+        s[results].unroll(axis)
+    for tile in tiles:
+        s[tile].compute_at(s[results], outer)
+        rest, x = s[tile].split(s[tile].fuse(*tile.op.axis), 8)
+        s[tile].bind(s[tile].split(rest, 4)[1], Y)
+        s[tile].bind(x, X)
+    return lower(s, [a, b, c], "gemm")
+
+
+def softmax() -> Function:
+    """A block for each row: its maximum and its sum across the threads, exponentials in shared memory."""
+    a = te.placeholder((5, 100), name="A")
+    k, r = te.reduce_axis(100, "k"), te.reduce_axis(100, "r")
+    top = te.compute((5,), lambda i: te.max(a[i, k], axis=k), name="top")
+    e = te.compute((5, 100), lambda i, j: te.exp(a[i, j] - top[i]), name="e")
+    total = te.compute((5,), lambda i: te.sum(e[i, r], axis=r), name="total")
+    b = te.compute((5, 100), lambda i, j: e[i, j] / total[i], name="B")
+    s = te.create_schedule(b)
+    row, column = b.op.axis
+    s[b].bind(row, BLOCK_X)
+    s[b].bind(s[b].split(column, 32)[1], X)
+    for t, axis in ((top, k), (total, r), (e, e.op.axis[1])):
+        s[t].set_scope("shared")
+        s[t].compute_at(s[b], row)
+        s[t].bind(s[t].split(axis, 32)[1], X)
+    return lower(s, [a, b], "softmax")
+
+
+def doubled_vectors(dtype: str) -> Function:
+    """B = 2 A, of which each thread has 4 neighbours."""
+    a = te.placeholder((256,), dtype, name="A")
+    b = te.compute((256,), lambda i: a[i] * te.const(2, dtype), name="B")
+    s = te.create_schedule(b)
+    thread, lane = s[b].split(b.op.axis[0], 4)
+    s[b].bind(thread, X)
+    s[b].vectorize(lane)
+    aligned = {t: te.decl_buffer(t.shape, dtype, name=t.name, alignment=16) for t in (a, b)}
+    return lower(s, [a, b], "doubled", buffers=aligned)
+
+
+EVERYTHING = """
+function everything[n](A: float32[n], H: float16[n], Z: bfloat16[n], D: float64[n], I: int32[n], U: uint8[n], \
+T: bool[n], F: out float32[n], G: out float16[n], Y: out bfloat16[n], E: out float64[n], \
+J: out int32[n], V: out uint8[n], S: out bool[n])
+  constant W: int32[3] = "AQAAAAIAAAADAAAA"
+  thread blockIdx.x b in [0, n):
+    F[b] = select(b > 0, A[max(b - 1, 0)], -inff) + floor(A[b]) * float32(H[b])
+    G[b] = H[b] * H[b] + float16(0.1)
+    Y[b] = bfloat16(A[b]) + Z[b]
+    E[b] = sqrt(fabs(D[b])) + float64(0.1)
+    J[b] = int32(A[b] * 1e9f) // (I[b] % int32(7) + int32(1)) + W[b % 3] * int32(U[b])
+    V[b] = U[b] * uint8(77) + uint8(A[b] * 100.0f)
+    S[b] = T[b] and not A[b] < 0.0f or I[b] == int32(0)
+""".strip()
+
+
+def built(function: Function, target: str = "cuda") -> CompiledModule:
+    return build_functions([function], target)
+
+
+def report(source: str, folder: Path) -> str:
+    """What ptxas says of a module: registers, shared bytes and spills of each kernel."""
+    ptxas = shutil.which("ptxas")
+    if ptxas is None:
+        pytest.skip("ptxas is not installed: apt package nvidia-cuda-toolkit, or the wheel nvidia-cuda-nvcc")
+    (folder / "kernels.ptx").write_text(source)
+    command = [ptxas, "-v", "-arch=sm_80", "kernels.ptx", "-o", "kernels.cubin"]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        product(64, 64, 64), product(37, 50, 19), product(37, 50, 19, "shift"), softmax(),
+        doubled_vectors("float16"), parse_function(EVERYTHING),
+    ],
+    ids=["tiles", "guarded tiles", "shifted tiles", "softmax", "vectors", "every type"],
+)  # fmt: skip
+def test_it_is_assembled_without_spills_and_stack(function: Function, tmp_path: Path) -> None:
+    module = built(function)
+    told = report(module.source, tmp_path)
+    (kernel,) = module.program.kernels
+    assert f"Compiling entry function '{kernel.name}'" in told
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in told
+    taken = re.search(r"(\d+) bytes smem", told)
+    assert kernel.shared_bytes <= (0 if taken is None else int(taken[1])) <= kernel.shared_bytes + 256  # with padding
+
+
+def test_a_product_has_its_sums_in_registers_and_its_tiles_in_shared_memory() -> None:
+    text = built(product(64, 64, 64)).source
+    assert text.count("fma.rn.f32") == 16
+    assert text.count("bar.sync") == 2
+    assert len(re.findall(r"\.shared \.align \d+ \.b8 \S+\[(?:512|1024)\];", text)) == 2
+    assert "ld.global.nc.b32" in text  # read only, and no other pointer reaches it
+    assert "ld.shared.v4.b32" in text
+    assert ".local" not in text
+    assert ".reqntid 8, 4, 1" in text
+
+
+def test_the_processor_is_that_of_the_target() -> None:
+    assert ".target sm_70" in built(softmax()).source
+    assert ".target sm_90" in built(softmax(), "cuda -mcpu=sm_90").source
+    with pytest.raises(TargetError, match=r"^LLVM knows no processor 'sm_98' for nvptx64; did you mean sm_90 or"):
+        built(softmax(), "cuda -mcpu=sm_98")
+
+
+def test_neighbours_are_loaded_and_stored_as_one() -> None:
+    text = built(doubled_vectors("float32")).source
+    assert re.search(r"ld\.global\.nc\.(v4\.b32|v2\.b64)", text)
+    assert re.search(r"st\.global\.(v4\.b32|v2\.b64)", text)
+
+
+def test_scalars_have_64_bits_and_the_grid_is_the_hosts() -> None:
+    module = built(parse_function(EVERYTHING))
+    (kernel,) = module.program.kernels
+    assert [v.name for v in kernel.scalars] == ["n"]
+    assert len(re.findall(r"\.param \.u64", module.source)) == len(kernel.buffers) + 1
+    assert str(module.program.host.body).startswith("launch everything_0(A + 0,")
+    assert "on cuda(0)" in str(module.program.host) or "cuda" in str(module.program.host)
+
+
+def test_a_block_has_limits() -> None:
+    text = "function f(A: out float32[4096])\n  thread threadIdx.x t in [0, 4096):\n    A[t] = 1.0f"
+    message = (
+        "f_0: expected at most 1024 threads in a block of the device, found 4096 (threadIdx.x 4096, threadIdx.y 1, "
+        "threadIdx.z 1)"
+    )
+    with pytest.raises(LoweringError, match=re.escape(message)):
+        built(parse_function(text))
+    text = """\
+function f(A: out float32[32])
+  allocate T: shared float32[16384]
+  thread threadIdx.x t in [0, 32):
+    T[t] = 1.0f
+    A[t] = T[t]"""
+    inside = text.replace("  allocate", "  thread blockIdx.x b in [0, 1):\n    allocate", 1)
+    lines = inside.splitlines()
+    inside = "\n".join([*lines[:3], *(f"    {line}" for line in lines[3:])])
+    with pytest.raises(LoweringError, match=r"at most 49152 bytes of shared memory .* found 65536 \('T' 65536\)"):
+        built(parse_function(inside))
+
+
+def test_kernels_call_no_functions_of_a_host() -> None:
+    a = te.placeholder((32,), name="A")
+    b = te.compute((32,), lambda i: te.call_extern("float32", "frobnicate", a[i]), name="B")
+    s = te.create_schedule(b)
+    s[b].bind(b.op.axis[0], X)
+    with pytest.raises(CodegenError, match="f_0: kernels call no functions of a host, found a call of 'frobnicate'"):
+        built(lower(s, [a, b], "f"))
