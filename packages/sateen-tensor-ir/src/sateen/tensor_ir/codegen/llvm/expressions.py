@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
+from sateen.tensor_ir.codegen.llvm.arithmetic import Arithmetic
 from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.external import address, external_call
+from sateen.tensor_ir.codegen.llvm.function_calls import function_call
+from sateen.tensor_ir.codegen.llvm.lane_masks import LaneMasks
 from sateen.tensor_ir.codegen.llvm.memory import Memory
 from sateen.tensor_ir.codegen.llvm.registers import Registers
-from sateen.tensor_ir.codegen.llvm.rounding import ROUNDINGS, has_rounding, rounded
-from sateen.tensor_ir.codegen.llvm.values import LlvmValue, like, literal, undefined_value, vector_literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, like, literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
-from sateen.tensor_ir.functions import FUNCTIONS, library_function
-from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
@@ -26,10 +24,6 @@ from sateen.tensor_ir.ir.needed import needed_by_both
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX, int_range, wrap
 from sateen.tensor_ir.ir.visit import unknown, walk
-
-_FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
-_SIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "slt", ex.LE: "sle", ex.GT: "sgt", ex.GE: "sge"}
-_UNSIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "ult", ex.LE: "ule", ex.GT: "ugt", ex.GE: "uge"}
 
 
 class Outside(Protocol):
@@ -67,6 +61,8 @@ class Expressions:
         self.addresses = Addresses(writer, environment, self.value, outside.address)
         self.registers = Registers(writer, environment, self.addresses)
         self.conversions = Conversions(writer)
+        self.arithmetic = Arithmetic(writer)
+        self.masks = LaneMasks(writer, environment, self.addresses)
         self.memory = Memory(writer, environment, self.addresses, self.conversions, aliased)
         self.memo: dict[int, tuple[Any, LlvmValue]] = {}
 
@@ -118,28 +114,13 @@ class Expressions:
             return self.writer.binary("add", a, b)
         for addend, factors in ((e.a, e.b), (e.b, e.a)):
             if isinstance(factors, ex.Mul) and id(factors) not in self.memo:
-                return self._multiply_add(self.value(factors.a), self.value(factors.b), self.value(addend))
+                return self.arithmetic.multiply_add(self.value(factors.a), self.value(factors.b), self.value(addend))
         a, b = self.value(e.a), self.value(e.b)
         if a.literal == 0.0:
             return b
         if b.literal == 0.0:
             return a
         return self.writer.binary("fadd contract", a, b)
-
-    def _multiply_add(self, a: LlvmValue, b: LlvmValue, c: LlvmValue) -> LlvmValue:
-        """a·b + c, with factors ±1 and a zero addend left out (docs/semantics.md: contraction)."""
-        for x, y in ((a, b), (b, a)):
-            if x.literal == 1.0:
-                return y if c.literal == 0.0 else self.writer.binary("fadd contract", c, y)
-            if x.literal == -1.0:
-                return self._negate(y) if c.literal == 0.0 else self.writer.binary("fsub contract", c, y)
-        if c.literal == 0.0:
-            return self.writer.binary("fmul contract", a, b)
-        a, b, c = self.writer.match_widths(a, b, c)
-        return self.writer.emit(self.writer.intrinsic("fmuladd", a.type, a, b, c), a.kind, a.lanes)
-
-    def _negate(self, value: LlvmValue) -> LlvmValue:
-        return self.writer.emit(f"fneg {value.typed}", value.kind, value.lanes)
 
     def _sub(self, e: ex.Sub) -> LlvmValue:
         if not e.dtype.is_float:
@@ -148,15 +129,14 @@ class Expressions:
                 return literal(wrap(int(a.literal) - int(b.literal), e.dtype), a.kind)
             return self.writer.binary("sub", a, b)
         if isinstance(e.b, ex.Mul) and id(e.b) not in self.memo:
-            return self._multiply_add(self._negated_factor(self.value(e.b.a)), self.value(e.b.b), self.value(e.a))
+            return self.arithmetic.multiply_add(
+                self.arithmetic.negated_factor(self.value(e.b.a)), self.value(e.b.b), self.value(e.a)
+            )
         if isinstance(e.a, ex.Mul) and id(e.a) not in self.memo:
-            return self._multiply_add(self.value(e.a.a), self.value(e.a.b), self._negated_factor(self.value(e.b)))
+            return self.arithmetic.multiply_add(
+                self.value(e.a.a), self.value(e.a.b), self.arithmetic.negated_factor(self.value(e.b))
+            )
         return self.writer.binary("fsub contract", self.value(e.a), self.value(e.b))
-
-    def _negated_factor(self, value: LlvmValue) -> LlvmValue:
-        if value.literal is not None:
-            return like(value, -value.literal)
-        return self._negate(value)
 
     def _mul(self, e: ex.Mul) -> LlvmValue:
         a, b = self.value(e.a), self.value(e.b)
@@ -170,7 +150,7 @@ class Expressions:
             if x.literal == 1.0:
                 return y
             if x.literal == -1.0:
-                return self._negate(y)
+                return self.arithmetic.negate(y)
         if a.literal is not None and b.literal is not None:
             return like(a if a.lanes else b, a.literal * b.literal)
         return self.writer.binary("fmul contract", a, b)
@@ -199,43 +179,9 @@ class Expressions:
         positive = b.literal is not None and b.literal > 0
         if positive and (unsigned or self._is_nonnegative(e.a)):
             return self.writer.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {b.text}", a.kind, a.lanes)
-        zero, one = like(a, 0), like(a, 1)
         if not positive:
-            return self._checked_division(a, b, unsigned, quotient)
-        remainder = self.writer.emit(f"srem {a.typed}, {b.text}", a.kind, a.lanes)
-        negative = self.writer.emit(f"icmp slt {remainder.typed}, {zero.text}", "i1", a.lanes)
-        if not quotient:
-            shifted = self.writer.emit(f"add {remainder.typed}, {b.text}", a.kind, a.lanes)
-            return self.writer.emit(f"select {negative.typed}, {shifted.typed}, {remainder.typed}", a.kind, a.lanes)
-        whole = self.writer.emit(f"sdiv {a.typed}, {b.text}", a.kind, a.lanes)
-        less = self.writer.emit(f"sub {whole.typed}, {one.text}", a.kind, a.lanes)
-        return self.writer.emit(f"select {negative.typed}, {less.typed}, {whole.typed}", a.kind, a.lanes)
-
-    def _checked_division(self, a: LlvmValue, b: LlvmValue, unsigned: bool, quotient: bool) -> LlvmValue:
-        """Any divisor: x // 0 and x % 0 are 0, the smallest integer // -1 wraps; neither traps."""
-        zero, one = like(a, 0), like(a, 1)
-        is_zero = self.writer.emit(f"icmp eq {b.typed}, {zero.text}", "i1", a.lanes)
-        divisor = self.writer.emit(f"select {is_zero.typed}, {one.typed}, {b.typed}", a.kind, a.lanes)
-        if unsigned:
-            result = self.writer.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {divisor.text}", a.kind, a.lanes)
-            return self.writer.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
-        minus = self.writer.emit(f"icmp eq {b.typed}, {like(a, -1).text}", "i1", a.lanes)
-        divisor = self.writer.emit(f"select {minus.typed}, {one.typed}, {divisor.typed}", a.kind, a.lanes)
-        remainder = self.writer.emit(f"srem {a.typed}, {divisor.text}", a.kind, a.lanes)
-        unlike = self.writer.emit(f"xor {remainder.typed}, {b.text}", a.kind, a.lanes)
-        opposite = self.writer.emit(f"icmp slt {unlike.typed}, {zero.text}", "i1", a.lanes)
-        inexact = self.writer.emit(f"icmp ne {remainder.typed}, {zero.text}", "i1", a.lanes)
-        adjust = self.writer.emit(f"and {inexact.typed}, {opposite.text}", "i1", a.lanes)
-        if quotient:
-            whole = self.writer.emit(f"sdiv {a.typed}, {divisor.text}", a.kind, a.lanes)
-            less = self.writer.emit(f"sub {whole.typed}, {one.text}", a.kind, a.lanes)
-            result = self.writer.emit(f"select {adjust.typed}, {less.typed}, {whole.typed}", a.kind, a.lanes)
-            opposite_sign = self.writer.emit(f"sub {zero.typed}, {a.text}", a.kind, a.lanes)
-            result = self.writer.emit(f"select {minus.typed}, {opposite_sign.typed}, {result.typed}", a.kind, a.lanes)
-        else:
-            moved = self.writer.emit(f"add {remainder.typed}, {b.text}", a.kind, a.lanes)
-            result = self.writer.emit(f"select {adjust.typed}, {moved.typed}, {remainder.typed}", a.kind, a.lanes)
-        return self.writer.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
+            return self.arithmetic.checked_division(a, b, unsigned, quotient)
+        return self.arithmetic.floor_division(a, b, quotient)
 
     def _is_nonnegative(self, e: Expr) -> bool:
         if e.dtype != INDEX:
@@ -244,79 +190,23 @@ class Expressions:
         return low is not None and low >= 0
 
     def _extremum(self, e: ex.Min | ex.Max) -> LlvmValue:
-        """NaN in either operand gives NaN. `select(c > x, c, x)` is one instruction and keeps a NaN in x."""
         a, b = self.value(e.a), self.value(e.b)
         smallest = isinstance(e, ex.Min)
         if a.literal is not None and b.literal is not None and not e.dtype.is_float:
             return like(a if a.lanes else b, (min if smallest else max)(a.literal, b.literal))
-        if not e.dtype.is_float:
-            a, b = self.writer.match_widths(a, b)
-            sign = "u" if int_range(e.dtype)[0] == 0 and not e.dtype.is_bool else "s"
-            return self.writer.emit(
-                self.writer.intrinsic(f"{sign}{'min' if smallest else 'max'}", a.type, a, b), a.kind, a.lanes
-            )
-        if a.literal is None:
-            a, b = b, a
-        known = a.literal is not None and a.literal == a.literal
-        a, b = self.writer.match_widths(a, b)
-        chosen = self.writer.emit(f"fcmp {'olt' if smallest else 'ogt'} {a.typed}, {b.text}", "i1", a.lanes)
-        result = self.writer.emit(f"select {chosen.typed}, {a.typed}, {b.typed}", a.kind, a.lanes)
-        if known:
-            return result
-        nan = self.writer.emit(f"fcmp uno {a.typed}, {a.text}", "i1", a.lanes)
-        return self.writer.emit(f"select {nan.typed}, {a.typed}, {result.typed}", a.kind, a.lanes)
+        return self.arithmetic.extremum(a, b, e.dtype, smallest)
 
     # Conditions.
 
     def _compare(self, e: ex.Compare) -> LlvmValue:
         if e.a.dtype == INDEX and self.environment.lane is not None and isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)):
-            mask = self._lane_condition(e)
+            mask = self.masks.where(e)
             if mask is not None:
                 return mask
         a, b = self.writer.match_widths(self.value(e.a), self.value(e.b))
         if a.literal is not None and b.literal is not None:
             return like(LlvmValue("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
-        if e.a.dtype.is_float:
-            return self.writer.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
-        unsigned = e.a.dtype.is_bool or int_range(e.a.dtype)[0] == 0
-        words = _UNSIGNED_COMPARE if unsigned else _SIGNED_COMPARE
-        return self.writer.emit(f"icmp {words[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
-
-    def _lane_condition(self, e: ex.Compare) -> LlvmValue | None:
-        """A linear comparison with the lane as 32-bit lane numbers against one limit; None for other conditions."""
-        difference = self.environment.analyzer.slack(e)
-        stride = None if difference is None else self.addresses.lane_stride(difference)
-        if difference is None or stride is None or stride == 0 or self._may_be_huge(difference):
-            return None
-        constant, terms = self.addresses.evaluate(difference)
-        if not terms:
-            return vector_literal([literal(constant + stride * i >= 0, "i1") for i in range(self.environment.width)])
-        if abs(stride) != 1:
-            return None
-        index = self.writer.index
-        total: LlvmValue = literal(constant if stride == -1 else -constant, index)
-        for value, coefficient in terms:
-            total = self.writer.sum(self.writer.product(value, coefficient if stride == -1 else -coefficient), total)
-        bottom = self.writer.emit(self.writer.intrinsic("smax", index, total, literal(-1, index)), index)
-        limit = self.writer.emit(
-            self.writer.intrinsic("smin", index, bottom, literal(self.environment.width, index)), index
-        )
-        narrow = self.writer.splat(self.writer.resized(limit, "i32"), self.environment.width)
-        numbers = f"<{', '.join(f'i32 {i}' for i in range(self.environment.width))}>"
-        return self.writer.emit(
-            f"icmp {'sle' if stride == -1 else 'sge'} <{self.environment.width} x i32> {numbers}, {narrow.text}",
-            "i1",
-            self.environment.width,
-        )
-
-    def _may_be_huge(self, form: Linear) -> bool:
-        """Whether data in a form may be so large that the form overflows, although nothing in the program does."""
-        for atom in form.terms:
-            if any(isinstance(n, ex.Cast) for n in walk(atom)):
-                low, high = self.environment.analyzer.atom_interval(atom)
-                if low is None or high is None or max(-low, high) >> 62:
-                    return True
-        return False
+        return self.arithmetic.compared(type(e), a, b, e.a.dtype)
 
     def _not(self, e: ex.Not) -> LlvmValue:
         value = self.value(e.value)
@@ -349,41 +239,19 @@ class Expressions:
         if unsafe and not condition.lanes:
             return self._branching(condition, then, otherwise)
         if unsafe:
-            first, second = self.under(condition, then), self.under(self.inverted(condition), otherwise)
+            first, second = self.under(condition, then), self.under(self.masks.inverted(condition), otherwise)
         else:
             first, second = then(), otherwise()
-        if condition.lanes:
-            first, second = self.writer.splat(first, condition.lanes), self.writer.splat(second, condition.lanes)
-        else:
-            first, second = self.writer.match_widths(first, second)
-        if first.kind == "i1" and first.literal is True:
-            return self.writer.binary("or", condition, second)
-        if second.kind == "i1" and second.literal is False:
-            return self.writer.binary("and", condition, first)
-        return self.writer.emit(f"select {condition.typed}, {first.typed}, {second.typed}", first.kind, first.lanes)
+        return self.arithmetic.chosen(condition, first, second)
 
     def _is_free(self, load: Load) -> bool:
         """Whether a load can run even if its value is not needed."""
         return load.buffer.scope is Scope.REGISTER or self.addresses.is_in_bounds(load)
 
-    def both(self, one: LlvmValue | None, other: LlvmValue) -> LlvmValue:
-        """A mask narrowed by another; None is all lanes."""
-        if one is None:
-            return other
-        if one.elements is not None and other.elements is not None:
-            return vector_literal([literal(a and b, "i1") for a, b in zip(one.elements, other.elements, strict=True)])
-        return self.writer.binary("and", one, other)
-
-    def inverted(self, mask: LlvmValue) -> LlvmValue:
-        """The lanes that a mask leaves out."""
-        if mask.elements is not None:
-            return vector_literal([literal(not lane, "i1") for lane in mask.elements])
-        return self.writer.emit(f"xor {mask.typed}, {like(mask, True).text}", "i1", mask.lanes)
-
     def under(self, condition: LlvmValue, function: Callable[[], LlvmValue]) -> LlvmValue:
         """Evaluate with the lane mask narrowed by a condition."""
         outer, remembered = self.environment.mask, self.memo
-        self.environment.mask = self.both(outer, condition)
+        self.environment.mask = self.masks.both(outer, condition)
         self.memo = dict(remembered)
         result = function()
         self.environment.mask, self.memo = outer, remembered
@@ -445,37 +313,7 @@ class Expressions:
         if is_external(e.name):
             operands = [self._pointer(a) if isinstance(a, Address) else self.value(a) for a in e.args]
             return external_call(self.writer, e, operands)
-        arguments = self.writer.match_widths(*(self.value(a) for a in e.args))
-        if library := library_function(e.name):
-            return self._library_call(library, arguments)
-        function = FUNCTIONS.get(e.name)
-        first = arguments[0]
-        match function.llvm if function is not None else None:
-            case LlvmIntrinsic(name) if name in ROUNDINGS and not has_rounding(self.writer):
-                return rounded(self.writer, name, first)
-            case LlvmIntrinsic(name, overloads):
-                call = self.writer.intrinsic(name, first.type, *arguments, overloads=overloads)
-                return self.writer.emit(call, first.kind, first.lanes)
-            case LlvmInstruction(signed, unsigned):
-                word = unsigned if int_range(e.dtype)[0] == 0 else signed
-                return self.writer.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
-        raise CodegenError(f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give a rule for it")
-
-    def _library_call(self, name: str, arguments: list[LlvmValue]) -> LlvmValue:
-        """A call of the C library, once per lane."""
-        kind, lanes = arguments[0].kind, arguments[0].lanes
-        symbol = name if kind == "double" else f"{name}f"
-        types = ", ".join(kind for _ in arguments)
-        self.writer.module.declarations[f"declare {kind} @{symbol}({types})"] = None
-        if not lanes:
-            return self.writer.emit(f"call {kind} @{symbol}({', '.join(a.typed for a in arguments)})", kind)
-        self.writer.module.report.scalarised += 1
-        result = undefined_value(kind, lanes)
-        for i in range(lanes):
-            parts = [self.writer.emit(f"extractelement {a.typed}, i64 {i}", kind) for a in arguments]
-            one = self.writer.emit(f"call {kind} @{symbol}({', '.join(p.typed for p in parts)})", kind)
-            result = self.writer.emit(f"insertelement {result.typed}, {one.typed}, i64 {i}", kind, lanes)
-        return result
+        return function_call(self.writer, e, self.writer.match_widths(*(self.value(a) for a in e.args)))
 
 
 def _unexpected(_: Expressions, e: Expr) -> LlvmValue:
@@ -496,7 +334,7 @@ _RULES: dict[type[Expr], Callable[[Any, Any], LlvmValue]] = {
     ex.FloorMod: Expressions._floormod,
     ex.Min: Expressions._extremum,
     ex.Max: Expressions._extremum,
-    **dict.fromkeys(_FLOAT_COMPARE, Expressions._compare),
+    **dict.fromkeys(ex.COMPARISONS, Expressions._compare),
     ex.Not: Expressions._not,
     ex.And: Expressions._and,
     ex.Or: Expressions._or,

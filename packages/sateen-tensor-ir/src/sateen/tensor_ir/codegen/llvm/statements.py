@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.llvm.control_flow import ControlFlow
 from sateen.tensor_ir.codegen.llvm.devices import Devices
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions, Outside
@@ -14,13 +15,13 @@ from sateen.tensor_ir.codegen.llvm.frame import Frame
 from sateen.tensor_ir.codegen.llvm.instructions import Instructions, block_of
 from sateen.tensor_ir.codegen.llvm.tasks import Captures, thunk
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal
-from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
-from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.external import PACKED
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
@@ -58,6 +59,7 @@ class Statements:
         self.addresses = self.expressions.addresses
         self.registers = self.expressions.registers
         self.memory = self.expressions.memory
+        self.control_flow = ControlFlow(writer, environment, self.expressions, self.statement)
         self.instructions = Instructions(self.expressions)
         self.devices = Devices(writer, frame, self.addresses, self.expressions.value)
         self.packed = PackedCalls(writer, frame, self.addresses, self.expressions.value)
@@ -114,7 +116,7 @@ class Statements:
 
     def _serial(self, s: For) -> None:
         if self.chunk is not None and s is self.chunk[0]:
-            self._counted_loop(s.var, *self.chunk[1:], s.body, certain=True)
+            self.control_flow.counted_loop(s.var, *self.chunk[1:], s.body, certain=True)
             return
         self.expressions.memo.clear()
         start = self.expressions.value(s.start)
@@ -130,135 +132,13 @@ class Statements:
         certain = (
             extent is not None or (self.environment.analyzer.lower(self.environment.analyzer.form(s.extent)) or 0) >= 1
         )
-        self._counted_loop(s.var, start, stop, s.body, certain)
-
-    def _counted_loop(self, var: Var, start: LlvmValue, stop: LlvmValue, body: Stmt, certain: bool) -> None:
-        """A loop tested at its end, with a test before it unless at least one iteration is certain."""
-        index, loop, done = self.writer.index, self.writer.label("loop"), self.writer.label("done")
-        self._forget_stored(body)
-        self.registers.join_blocks(all_written(body))
-        before_loop = self.writer.open_scope().before
-        entry = entry_of_loop = self.writer.block
-        if not certain:
-            entry_of_loop = self.writer.label("enter")
-            nonempty = self.writer.emit(f"icmp slt {start.typed}, {stop.text}", "i1")
-            self.writer.branch_if(nonempty, entry_of_loop, done)
-            self.writer.start_block(entry_of_loop)
-        self.writer.branch(loop)
-        self.writer.start_block(loop)
-        counter = self.writer.fresh("i")
-        self.writer.depth[counter] = len(self.writer.scopes) - 1
-        counter_line: Lines = []
-        self.writer.lines.append(counter_line)
-        before = self.registers.open_loop(all_written(body))
-        self.environment.variables[var] = LlvmValue(counter, index)
-        self.statement(body)
-        self.expressions.memo.clear()
-        del self.environment.variables[var]
-        following = self.writer.emit(f"add nsw {index} {counter}, 1", index)
-        more = self.writer.emit(f"icmp slt {following.typed}, {stop.text}", "i1")
-        finals = self.registers.loop_finals()
-        latch = self.writer.block
-        self.writer.branch_if(more, loop, done)
-        arms = f"[ {start.text}, %{entry_of_loop} ], [ {following.text}, %{latch} ]"
-        counter_line.append(f"  {counter} = phi {index} {arms}")
-        self.registers.close_loop(finals, entry_of_loop, latch)
-        self.writer.close_scope()
-        self.writer.start_block(done)
-        if not certain:
-            self.registers.merge(before, (entry, before_loop), self.registers.snapshot(), latch)
-
-    def _forget_stored(self, body: Stmt) -> None:
-        self.memory.forget_loads(all_written(body))
+        self.control_flow.counted_loop(s.var, start, stop, s.body, certain)
 
     def _while(self, s: While) -> None:
-        head, loop, done = self.writer.label("test"), self.writer.label("loop"), self.writer.label("done")
-        self._forget_stored(s.body)
-        self.registers.join_blocks(all_written(s.body))
-        self.writer.open_scope()
-        entry = self.writer.block
-        self.writer.branch(head)
-        self.writer.start_block(head)
-        self.registers.open_loop(all_written(s.body))
-        self.expressions.memo.clear()
-        condition = self.expressions.value(s.condition)
-        if condition.lanes:
-            assert self.environment.lane is not None
-            raise CodegenError(
-                f"a while loop: its condition {s.condition} differs between the lanes of the vectorized loop "
-                f"{self.environment.lane.name!r}"
-            )
-        held = self.registers.snapshot()
-        self.writer.branch_if(condition, loop, done)
-        self.writer.start_block(loop)
-        self.writer.open_scope()
-        self.statement(s.body)
-        self.writer.close_scope()
-        finals = self.registers.loop_finals()
-        latch = self.writer.block
-        self.writer.branch(head)
-        self.registers.close_loop(finals, entry, latch)
-        self.writer.close_scope()
-        for phi, _ in finals:
-            held[phi.buffer].setdefault(phi.slot, phi.result)
-        self.registers.slots = held
-        self.expressions.memo.clear()
-        self.writer.start_block(done)
-
-    # Branches.
+        self.control_flow.repeat(s)
 
     def _if(self, s: If) -> None:
-        self.expressions.memo.clear()
-        condition = self.expressions.value(s.condition)
-        if condition.lanes:
-            self._masked_if(s, condition)
-            return
-        if condition.literal is not None:
-            chosen = s.then if condition.literal else s.otherwise
-            if chosen is not None:
-                self.statement(chosen)
-            return
-        then, join = self.writer.label("then"), self.writer.label("join")
-        otherwise = self.writer.label("else") if s.otherwise is not None else join
-        before: Lines = []
-        self.writer.lines.append(before)
-        self._forget_stored(s)
-        entry = self.writer.block
-        held = self.registers.snapshot()
-        self.writer.branch_if(condition, then, otherwise)
-        then_block, _ = self._arm(then, s.then, before, join)
-        after_then, self.registers.slots = self.registers.slots, held
-        end = (entry, before) if s.otherwise is None else self._arm(otherwise, s.otherwise, before, join)
-        self.writer.start_block(join)
-        self.registers.merge(self.registers.slots, end, after_then, then_block)
-        self.expressions.memo.clear()
-
-    def _arm(self, label: str, body: Stmt, before: Lines, join: str) -> tuple[str, Lines]:
-        """A block of a branch; its name, and the place at its end for more lines."""
-        self.writer.start_block(label)
-        frame = self.writer.open_scope()
-        frame.before = before
-        self.statement(body)
-        self.writer.close_scope()
-        end, more = self.writer.block, list[Any]()
-        self.writer.lines.append(more)
-        self.writer.branch(join)
-        return end, more
-
-    def _masked_if(self, s: If, condition: LlvmValue) -> None:
-        """Lanes where the condition fails take no part; nothing is skipped."""
-        outer = self.environment.mask
-        arms: list[tuple[Stmt, LlvmValue]] = [(s.then, condition)]
-        if s.otherwise is not None:
-            arms.append((s.otherwise, self.expressions.inverted(condition)))
-        for body, mask in arms:
-            if mask.literal is False:
-                continue
-            if mask.literal is not True:
-                self.environment.mask = self.expressions.both(outer, mask)
-            self.statement(body)
-            self.environment.mask = outer
-        self.expressions.memo.clear()
+        self.control_flow.branch(s)
 
     # Storage.
 
@@ -395,7 +275,7 @@ class Statements:
             )
         self.expressions.memo.clear()
         start, extent = self.expressions.value(s.start), self.expressions.value(s.extent)
-        self._forget_stored(s.body)
+        self.memory.forget_loads(all_written(s.body))
         functions = self.writer.module.functions
         name, place = f"{self.writer.name}.task{len(functions)}", len(functions)
         functions.append("")
