@@ -5,8 +5,9 @@ from collections.abc import Sequence as _Sequence
 
 from sateen.runtime.processor import architecture_of as _architecture_of
 from sateen.tensor_ir.link.archive import FREESTANDING, UndefinedSymbolError, link_static
+from sateen.tensor_ir.link.c_libraries import BIONIC, C_LIBRARY, MUSL
 from sateen.tensor_ir.link.call_graph import stack_depth
-from sateen.tensor_ir.link.elf import BIONIC, C_LIBRARY, MUSL, link_shared
+from sateen.tensor_ir.link.elf import link_shared
 from sateen.tensor_ir.link.external import link_with_lld, linker_remedy
 from sateen.tensor_ir.link.object_file import read_object
 from sateen.tensor_ir.link.wasm import link_module

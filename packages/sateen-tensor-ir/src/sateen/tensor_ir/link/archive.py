@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from sateen.runtime.elf_object import symbols_of
 from sateen.runtime.errors import ArtifactError, LinkError
 from sateen.runtime.static_archive import pack_archive
-from sateen.tensor_ir.link.elf import BIONIC, C_LIBRARY
+from sateen.tensor_ir.link.c_libraries import BIONIC, C_LIBRARY
 from sateen.tensor_ir.targets import System
 
 FREESTANDING = frozenset({"memcpy", "memset"})

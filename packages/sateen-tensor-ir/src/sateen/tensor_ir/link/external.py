@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from sateen.runtime.errors import LinkError
 from sateen.runtime.isolation import isolated
 from sateen.runtime.processor import architecture_of
-from sateen.tensor_ir.link.elf import C_LIBRARY
+from sateen.tensor_ir.link.c_libraries import C_LIBRARY
 from sateen.tensor_ir.link.stack_check import stack_check
 from sateen.tensor_ir.targets import System
 
