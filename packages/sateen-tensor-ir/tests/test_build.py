@@ -256,7 +256,7 @@ def test_what_is_no_schedule_or_function_is_refused() -> None:
             "expected d, whose registers pass numbers in calls on Linux, found it removed; give an ABI without them",
         ),
         ("llvm -mtripl=x86_64-unknown-linux-gnu", "found '-mtripl'; did you mean -mtriple or -mattr?"),
-        ("metal", "expected a target of kind llvm, c, opencl, cuda, for which code is made, found 'metal'"),
+        ("metal", "expected a target of kind llvm, c, opencl, cuda, rocm, for which code is made, found 'metal'"),
         (f"llvm -mtriple={HERE.triple} -mtune=znver4", "expected no option -mtune, which LLVM is not told of"),
     ],
 )

@@ -93,7 +93,7 @@ def test_c_launches_no_kernels_and_c_calls_none():
 def test_a_kind_that_no_code_is_made_for_is_refused():
     with pytest.raises(TargetError) as caught:
         build(*doubled(), target="metal")
-    expected = "expected a target of kind llvm, c, opencl, cuda, for which code is made, found 'metal'"
+    expected = "expected a target of kind llvm, c, opencl, cuda, rocm, for which code is made, found 'metal'"
     assert str(caught.value) == expected
 
 

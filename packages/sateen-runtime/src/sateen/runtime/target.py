@@ -38,6 +38,7 @@ _KINDS = {
     "c": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr")),
     "opencl": _Kind(DeviceKind.OPENCL),
     "cuda": _Kind(DeviceKind.CUDA, ("mcpu",)),
+    "rocm": _Kind(DeviceKind.ROCM, ("mcpu",)),
     "metal": _Kind(DeviceKind.METAL),
 }
 """The kinds of targets by name."""

@@ -18,7 +18,7 @@ from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.companion import companion_codes
 from sateen.tensor_ir.codegen.declarations import c_header
 from sateen.tensor_ir.codegen.externals import Externals
-from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
+from sateen.tensor_ir.codegen.kinds import PRODUCER, KernelCode, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, once
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, generate, parsed
 from sateen.tensor_ir.codegen.signature import signature_of
@@ -46,7 +46,7 @@ class CompiledModule:
         functions: Sequence[Function],
         target: Target,
         rules: IntrinsicRules,
-        code: ObjectCode | SourceCode,
+        code: ObjectCode | SourceCode | KernelCode,
         target_host: Target | None = None,
         externals: Mapping[str, Callable[..., object]] | None = None,
     ) -> None:
@@ -64,17 +64,17 @@ class CompiledModule:
 
     @property
     def _code(self) -> ObjectCode:
-        """The object code. Raises TargetError if the target's kind gives a source."""
-        if isinstance(self._made, SourceCode):
+        """The object code of a processor. Raises TargetError if the target's kind gives something else."""
+        if not isinstance(self._made, ObjectCode):
             raise self._no_object_code()
         return self._made
 
     def _no_object_code(self) -> TargetError:
-        on_device = isinstance(self._made, SourceCode) and self._made.program is not None
-        return TargetError(
-            f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not object code: see source and "
-            f"export_source{', and host, which launches its kernels' if on_device else ''}"
-        )
+        gives, ways = f"{kind_of(self.target).gives}, not object code", "source and export_source"
+        if isinstance(self._made, KernelCode):
+            gives, ways = f"{kind_of(self.target).gives}, not that of a processor", "object_code"
+        launching = ", and host, which launches its kernels" if self._program is not None else ""
+        return TargetError(f"compiled for {self.target}, which gives {gives}: see {ways}{launching}")
 
     @property
     def source(self) -> str:
@@ -84,9 +84,13 @@ class CompiledModule:
     @property
     def program(self) -> DeviceProgram:
         """The kernels of a device's source, and what its host does. TargetError where a host runs it all."""
-        if self._source.program is None:
+        if self._program is None:
             raise TargetError(f"compiled for {self.target}, which launches no kernels")
-        return self._source.program
+        return self._program
+
+    @property
+    def _program(self) -> DeviceProgram | None:
+        return None if isinstance(self._made, ObjectCode) else self._made.program
 
     @cached_property
     def host(self) -> CompiledModule:
@@ -102,9 +106,9 @@ class CompiledModule:
     @property
     def _source(self) -> SourceCode:
         if not isinstance(self._made, SourceCode):
+            ways = "object_code, library and llvm_text" if self._program is None else "object_code and host"
             raise TargetError(
-                f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not a source: see "
-                "object_code, library and llvm_text"
+                f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not a source: see {ways}"
             )
         return self._made
 
@@ -130,8 +134,8 @@ class CompiledModule:
 
     @property
     def object_code(self) -> bytes:
-        """The relocatable object, without pool and metadata."""
-        return self._code.code
+        """The relocatable object, without pool and metadata; of a device that of its kernels."""
+        return self._made.code if isinstance(self._made, KernelCode) else self._code.code
 
     @property
     def report(self) -> CodeReport:
@@ -144,9 +148,10 @@ class CompiledModule:
 
         Raises TargetError if this machine can't run them, DeviceError without the device.
         """
-        if isinstance(self._made, SourceCode) and self._made.program is not None:
+        if self._program is not None:
             device = open_device(Device(self.target.device_kind))
-            return self.host.module.with_devices([as_functions(device, device.load(self.source.encode()))])
+            kernels = self.object_code if isinstance(self._made, KernelCode) else self.source.encode()
+            return self.host.module.with_devices([as_functions(device, device.load(kernels))])
         code, host = self._code, Target.host()
         missing = host.missing_features(with_features(self.target))
         if self.target.architecture != host.architecture or System.of(self.target.triple) is not System.of(host.triple):
@@ -178,8 +183,8 @@ class CompiledModule:
 
     @property
     def _text(self) -> ModuleText:
-        """The LLVM text of the object code. Raises TargetError if the target's kind gives a source."""
-        if isinstance(self._made, SourceCode):
+        """The LLVM text of the object code. Raises TargetError if the target's kind gives something else."""
+        if not isinstance(self._made, ObjectCode):
             raise self._no_object_code()
         return generate(self.functions, self.target, self._rules)
 

@@ -9,7 +9,7 @@ from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
-from sateen.tensor_ir.codegen.device_code import ptx
+from sateen.tensor_ir.codegen.device_code import gcn_object, ptx
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
@@ -30,6 +30,14 @@ class SourceCode:
     program: DeviceProgram | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelCode:
+    """Object code of the kernels of a device, and what a host launches."""
+
+    code: bytes
+    program: DeviceProgram
+
+
 @dataclass(frozen=True, slots=True)
 class TargetKind:
     """A kind of target: its name in texts of targets, and the function that makes its code.
@@ -41,7 +49,7 @@ class TargetKind:
 
     name: str
     gives: str
-    make: Callable[[Sequence[Function], Target, IntrinsicRules, Observer | None], ObjectCode | SourceCode]
+    make: Callable[[Sequence[Function], Target, IntrinsicRules, Observer | None], ObjectCode | SourceCode | KernelCode]
     has_libraries: bool = False
     has_networks: bool = False
     network: Callable[[Sequence[Function], Target], tuple[bytes, tuple[DeviceProgram, ...]]] | None = None
@@ -85,6 +93,11 @@ def _cuda_network(kernels: Sequence[Function], target: Target) -> tuple[bytes, t
     return text.encode(), programs
 
 
+def _rocm(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> KernelCode:
+    code, (program,) = gcn_object([_only(functions, "AMDGPU objects")], target, rules, observe)
+    return KernelCode(code, program)
+
+
 def _only(functions: Sequence[Function], language: str) -> Function:
     """The function of a module whose host launches one function's kernels."""
     if len(functions) != 1:
@@ -99,6 +112,7 @@ TARGET_KINDS = {
         TargetKind("c", "C99", _c, has_networks=True),
         TargetKind("opencl", "OpenCL C", _opencl, has_networks=True, network=_opencl_network),
         TargetKind("cuda", "PTX", _cuda, has_networks=True, network=_cuda_network),
+        TargetKind("rocm", "object code of kernels", _rocm),
     )
 }
 """The kinds by the name in `Target.kind`."""

@@ -75,7 +75,8 @@ GCN = KernelLanguage(
         'fence syncscope("workgroup") acquire',
     ),
     declarations=("declare void @llvm.amdgcn.s.barrier()",),
-    attributes='"amdgpu-flat-work-group-size"="{threads},{threads}" "uniform-work-group-size"="true"',
+    attributes='"amdgpu-flat-work-group-size"="{threads},{threads}" "uniform-work-group-size"="true" '
+    '"amdgpu-implicitarg-num-bytes"="0"',
     constant_space=4,
     private_space=5,
 )
