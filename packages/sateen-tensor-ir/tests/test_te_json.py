@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import ExpressionError, SateenError
-from sateen.tensor_ir import build, load_json, lower, save_json, te
+from sateen.tensor_ir import build, hybrid, load_json, lower, save_json, te
 from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir import digest, walk
+from sateen.tensor_ir.ir.expr import AxisKind
 from sateen.tensor_ir.te.operations import PlaceholderOp
 
 n, m, factor = te.var("n"), te.var("m"), te.var("factor", "float32")
@@ -71,7 +72,20 @@ def elements():
     ]
 
 
-DEFINITIONS = {f.__name__: f() for f in (argmax, cumulated, running, elements)}
+@hybrid.script
+def steps(a):
+    state = output_tensor((4, a.shape[1]), a.dtype)  # noqa: F821
+    for t in range(1, 4):
+        for i in range(a.shape[1]):
+            state[t, i] = state[t - 1, i] * 0.5 + a[t, i]
+    return state
+
+
+def stepped():
+    return [steps(te.placeholder((4, m), name="x"))]
+
+
+DEFINITIONS = {f.__name__: f() for f in (argmax, cumulated, running, elements, stepped)}
 
 
 def operations(outputs):
@@ -100,6 +114,40 @@ def test_a_definition_is_equal_after_the_round_trip(name):
     lowered = [lower(te.create_schedule(o), arguments(o)) for o in (outputs, loaded)]
     assert digest(lowered[0]) == digest(lowered[1])
     assert str(lowered[0]) == str(lowered[1])
+
+
+def test_the_axes_of_a_script_are_found_again():
+    (made,) = DEFINITIONS["stepped"]
+    (loaded,) = load_json(save_json(made))
+    assert [(a.name, a.kind) for a in loaded.op.axis] == [("t", AxisKind.ORDERED), ("i", AxisKind.DATA)]
+    texts = []
+    for result in (made, loaded):
+        s = te.create_schedule(result)
+        s[result].parallel(s[result].split(result.op.axis[1], 4)[0])
+        texts.append(str(lower(s, [*result.op.inputs, result])))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("place", [{"offset_factor": 2}, {"elem_offset": 3}, {"strides": [te.var("step")]}])
+def test_where_a_declared_buffer_may_lie_is_kept(place):
+    v = te.placeholder((m,), name="v")
+    declared = te.decl_buffer((m,), name="v", **place)
+
+    def body(ins, outs):
+        ib = te.ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, m, "i") as i:
+            result[i] = source[i]
+        return ib.get()
+
+    copied = te.extern((m,), [v], body, name="copied", in_buffers=declared)
+    (loaded,) = load_json(save_json(copied))
+    (found,) = loaded.op.input_buffers
+    assert found.alignment == declared.alignment
+    assert str(found.stride_exprs()) == str(declared.stride_exprs())
+    s = te.create_schedule(copied)
+    function = lower(s, [v, copied], buffers={v: declared})
+    assert digest(load_json(save_json(function))) == digest(function)
 
 
 def test_what_was_loaded_is_built():

@@ -12,7 +12,6 @@ from sateen.tensor_ir.hybrid.definition import Definition
 from sateen.tensor_ir.hybrid.elements import Elements
 from sateen.tensor_ir.hybrid.meanings import plain
 from sateen.tensor_ir.hybrid.numbers import Number
-from sateen.tensor_ir.hybrid.outer_loops import outer_loops
 from sateen.tensor_ir.hybrid.program import Callee, Program
 from sateen.tensor_ir.hybrid.python_run import run
 from sateen.tensor_ir.hybrid.statements import Statements
@@ -21,7 +20,8 @@ from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Allocate, For, Let, Stmt
 from sateen.tensor_ir.ir.visit import StatementRewriter, free_vars, walk
 from sateen.tensor_ir.te.ir_builder import BufferPointer
-from sateen.tensor_ir.te.operations import ExternOp, LoopNestOp
+from sateen.tensor_ir.te.operations import ExternOp
+from sateen.tensor_ir.te.outer_loops import with_outer_loops
 from sateen.tensor_ir.te.tensor import Tensor
 
 
@@ -51,9 +51,7 @@ class Script(Callee):
         body = _Given(set(outputs)).rewrite(program.builder.get())
         self._check_shapes(body, outputs)
         buffers = tuple(p.buffer for p in program.inputs.values())
-        extern = ExternOp(self.__name__, tuple(program.inputs), buffers, tuple(outputs), body)
-        axes, inner = outer_loops(body)
-        op = LoopNestOp(extern, axes, inner) if axes else extern
+        op = with_outer_loops(ExternOp(self.__name__, tuple(program.inputs), buffers, tuple(outputs), body))
         return op.outputs if many else op.outputs[0]
 
     def run(self, *operands: Any, **named: Any) -> Any:

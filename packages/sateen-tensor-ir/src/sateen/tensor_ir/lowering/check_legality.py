@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.arith import Analyzer, owners
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
 from sateen.tensor_ir.ir.stmt import VTHREADS, LoopKind
 from sateen.tensor_ir.ir.visit import free_vars, substitute, walk
-from sateen.tensor_ir.lowering.owned_elements import owners
 from sateen.tensor_ir.lowering.regions import attach_path, shared_by_threads
 from sateen.tensor_ir.lowering.stage_plan import Plans, StagePlan
 from sateen.tensor_ir.schedule.relations import Split, Tail

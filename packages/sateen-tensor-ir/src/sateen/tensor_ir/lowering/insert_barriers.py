@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sateen.runtime.errors import LoweringError
-from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.arith import Analyzer, Owner, owners
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
@@ -35,7 +35,6 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import Rewriter, children, substitute, walk
 from sateen.tensor_ir.lowering.double_buffers import COPIES
-from sateen.tensor_ir.lowering.owned_elements import Owner, owners
 
 
 def insert_barriers(statement: Stmt) -> Stmt:

@@ -27,7 +27,8 @@ from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import SharingRewriter, free_vars, walk
 from sateen.tensor_ir.te.extern_body import extern
 from sateen.tensor_ir.te.json_writer import KEY, VERSION, Fields
-from sateen.tensor_ir.te.operations import constant, placeholder
+from sateen.tensor_ir.te.operations import ExternOp, constant, placeholder
+from sateen.tensor_ir.te.outer_loops import with_outer_loops
 from sateen.tensor_ir.te.recurrence import scan
 from sateen.tensor_ir.te.reduction import check_body, reduce_axis
 from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
@@ -92,6 +93,7 @@ class _Reader:
             "constant": self.constant,
             "compute": self.compute,
             "extern": self.extern,
+            "loop_nest": self.loop_nest,
             "scan": self.scan,
         }
         kind, name = _field(fields, "kind", str), _field(fields, "name", str)
@@ -149,7 +151,11 @@ class _Reader:
         combiner = Combiner(_field(fields, "name", str), tuple(left), tuple(right), tuple(results), tuple(identity))
         return tuple(Reduce(combiner, sources, axes, where, i, kind) for i, kind in enumerate(kinds))
 
-    def extern(self, name: str, fields: Fields) -> Operation:
+    def loop_nest(self, name: str, fields: Fields) -> Operation:
+        """An extern with axes, which are found in its program, not read: what is said of them may be false."""
+        return with_outer_loops(self.extern(name, fields))
+
+    def extern(self, name: str, fields: Fields) -> ExternOp:
         inputs = self.references(fields, "inputs")
         ins, outs = ([self.buffer(b) for b in _field(fields, key, list)] for key in ("in_buffers", "out_buffers"))
         named = {b.name: b for b in (*ins, *outs)}

@@ -21,7 +21,7 @@ from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.tensor_expr import Reduce
 from sateen.tensor_ir.ir.visit import free_vars, walk
 from sateen.tensor_ir.te.loads import Loads
-from sateen.tensor_ir.te.operations import ConstantOp, ExternOp, PlaceholderOp
+from sateen.tensor_ir.te.operations import ConstantOp, ExternOp, LoopNestOp, PlaceholderOp
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
 
@@ -122,7 +122,8 @@ class _Writer:
             case ExternOp():
                 names = self.names()
                 buffers = [[self.buffer(b, names) for b in g] for g in (op.input_buffers, op.output_buffers)]
-                fields |= {"kind": "extern", "inputs": [self.reference(t) for t in op.inputs]}
+                fields |= {"kind": "loop_nest" if isinstance(op, LoopNestOp) else "extern"}
+                fields |= {"inputs": [self.reference(t) for t in op.inputs]}
                 fields |= {"in_buffers": buffers[0], "out_buffers": buffers[1]}
                 fields["program"] = _text(format_stmt, op.program, names)
             case ScanOp():

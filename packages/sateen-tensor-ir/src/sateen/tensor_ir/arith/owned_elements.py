@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sateen.tensor_ir.arith import Analyzer, Linear
+from sateen.tensor_ir.arith.analyzer import Analyzer
+from sateen.tensor_ir.arith.linear import Linear
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.identity import is_among
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.arith import Analyzer, Owner, owners
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import AxisKind, IterVar, Var
 from sateen.tensor_ir.ir.stmt import Allocate, For, LoopKind, Stmt, Store
 from sateen.tensor_ir.ir.visit import free_vars, substitute, walk
-from sateen.tensor_ir.lowering.owned_elements import Owner, owners
+from sateen.tensor_ir.te.operations import ExternOp, LoopNestOp
 
 
-def outer_loops(program: Stmt) -> tuple[tuple[IterVar, ...], Stmt]:
+def with_outer_loops(extern: ExternOp) -> ExternOp:
+    """The operation with the outermost loops of its program as axes; itself if there are none."""
+    axes, inner = _outer_loops(extern.program)
+    return LoopNestOp(extern, axes, inner) if axes else extern
+
+
+def _outer_loops(program: Stmt) -> tuple[tuple[IterVar, ...], Stmt]:
     """The axes of the outermost serial loops of a program, whose extents don't depend on each other, and their body
     over these.
 
