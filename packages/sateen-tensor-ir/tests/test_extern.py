@@ -117,6 +117,18 @@ def test_an_extern_has_as_many_outputs_as_shapes():
     assert values.op.inputs == (a,)
 
 
+def test_a_loop_runs_over_an_axis_or_its_tag():
+    def write(kind):
+        def body(ib, source, result):
+            with ib.for_range(0, 4, "t", kind) as t:
+                result[t] = source[t]
+
+        return text(body)
+
+    assert write(te.thread_axis("threadIdx.x")) == write(te.thread_axis((0, 4), "threadIdx.x")) == write("threadIdx.x")
+    assert write(te.thread_axis("vthread")) == write("vthread")
+
+
 def test_loops_of_every_kind_and_other_statements():
     def write(ib, _, result):
         with ib.for_range(1, 3, "t", "threadIdx.x") as t, ib.for_range(0, 1, "u", LoopKind.UNROLLED) as u:
@@ -184,6 +196,10 @@ def test_misuse_of_the_builder_is_refused():
         "for_range expects a kind of serial, parallel, unrolled, vectorized, vthread, blockIdx.x, blockIdx.y, "
         "blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z; found 'fast'",
         lambda ib, source, result: ib.for_range(0, 4, kind="fast").__enter__(),
+    )
+    refused(
+        "for_range over threadIdx.x expects 8 iterations, found 4",
+        lambda ib, source, result: ib.for_range(0, 4, kind=te.thread_axis((0, 8), "threadIdx.x")).__enter__(),
     )
     refused(
         "the end of a loop expects an integer, found float32",

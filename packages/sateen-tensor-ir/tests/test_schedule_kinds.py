@@ -202,6 +202,9 @@ def test_a_thread_axis_may_say_how_many_iterations_its_loop_has():
     )
     refuses("bind in stage 'B', axis 'io': thread axis blockIdx.x expects n iterations", lambda: bound(n, 8))
     refuses("thread_axis threadIdx.x expects a domain (0, extent), found (1, 8)", lambda: bound(None, (1, 8)))
+    for extent in (0, -4):
+        expected = f"thread_axis threadIdx.x expects an extent of at least 1, found {extent}"
+        refuses(expected, lambda extent=extent: bound(None, (0, extent)))
     refuses("thread_axis threadIdx.x expects an integer extent, found 2.5", lambda: bound(None, 2.5))
 
 

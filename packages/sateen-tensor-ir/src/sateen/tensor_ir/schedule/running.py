@@ -21,9 +21,9 @@ from sateen.tensor_ir.schedule.checks import (
 )
 from sateen.tensor_ir.schedule.pragmas import OTHER, PRAGMAS, PRIMITIVES, plain_value
 from sateen.tensor_ir.schedule.state import PrefetchRequest, StageState
-from sateen.tensor_ir.schedule.threads import VTHREAD, ThreadAxis
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Tensor
+from sateen.tensor_ir.te.threads import VTHREAD, ThreadAxis
 
 
 class RunPrimitives(StageState):

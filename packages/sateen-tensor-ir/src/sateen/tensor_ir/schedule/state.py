@@ -15,8 +15,8 @@ from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import THREADS, LoopKind
 from sateen.tensor_ir.schedule.relations import Relation
-from sateen.tensor_ir.schedule.threads import ThreadAxis
 from sateen.tensor_ir.te.tensor import Operation, Tensor
+from sateen.tensor_ir.te.threads import ThreadAxis
 
 
 @dataclass(frozen=True, slots=True, eq=False)

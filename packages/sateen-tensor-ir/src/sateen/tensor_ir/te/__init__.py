@@ -17,7 +17,7 @@ from sateen.tensor_ir.ir.buffer import Buffer, decl_buffer
 from sateen.tensor_ir.ir.choices import select
 from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, Var, cast, const, maximum, minimum, reinterpret
 from sateen.tensor_ir.ir.stmt import Stmt
-from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
+from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.extern_body import extern
 from sateen.tensor_ir.te.external import call_extern, call_llvm_intrin, call_packed, call_pure_extern, trace
@@ -42,6 +42,7 @@ from sateen.tensor_ir.te.operations import compute, constant, piecewise, placeho
 from sateen.tensor_ir.te.recurrence import scan
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
 from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
+from sateen.tensor_ir.te.threads import thread_axis
 
 # isort: split
 from sateen.tensor_ir.intrinsics.declaration import decl_tensor_intrin  # last, since instructions are defined in te

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import LANES, Address, Buffer, Load, Scope, VectorStore
 from sateen.tensor_ir.ir.choices import subscript
@@ -42,6 +43,7 @@ from sateen.tensor_ir.ir.stmt import (
 )
 from sateen.tensor_ir.ir.types import INDEX, INT64, element_type
 from sateen.tensor_ir.ir.visit import substitute, walk
+from sateen.tensor_ir.te.threads import ThreadAxis
 
 if TYPE_CHECKING:
     from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
@@ -124,14 +126,18 @@ class IRBuilder:
         self._blocks[-1].append(statement)
 
     @contextmanager
-    def for_range(self, begin: Any, end: Any, name: str = "i", kind: LoopKind | str = LoopKind.SERIAL) -> Iterator[Var]:
+    def for_range(
+        self, begin: Any, end: Any, name: str = "i", kind: LoopKind | ThreadAxis | str = LoopKind.SERIAL
+    ) -> Iterator[Var]:
         """A loop of an index over [begin, end).
 
-        `kind` is a LoopKind or its name (serial, parallel, unrolled, vectorized), or a thread axis such as
-        `threadIdx.x`.
+        `kind` is a LoopKind or its name (serial, parallel, unrolled, vectorized, vthread), or a thread axis: one of
+        `te.thread_axis`, or its tag, such as `threadIdx.x`. Raises ExpressionError for an axis of another extent.
         """
         loop_kind, thread = _loop_kind(kind)
         start, stop = _index(begin, "the begin of a loop"), _index(end, "the end of a loop")
+        if isinstance(kind, ThreadAxis):
+            _check_extent(kind, stop - start)
         variable, span = Var(name), self._place()
         with self._block() as body:
             yield variable
@@ -269,7 +275,14 @@ def _joined(block: Sequence[Stmt | _Wrapper]) -> Stmt:
     return sequence(*reversed(rest))
 
 
-def _loop_kind(kind: LoopKind | str) -> tuple[LoopKind, str | None]:
+def _check_extent(axis: ThreadAxis, count: Expr) -> None:
+    if axis.extent is not None and Analyzer().constant(count - axis.extent) != 0:
+        raise ExpressionError(f"for_range over {axis} expects {axis.extent} iterations, found {count}")
+
+
+def _loop_kind(kind: LoopKind | ThreadAxis | str) -> tuple[LoopKind, str | None]:
+    if isinstance(kind, ThreadAxis):
+        kind = kind.tag
     if kind in THREAD_TAGS:
         return LoopKind.THREAD, str(kind)
     if isinstance(kind, LoopKind) and kind is not LoopKind.THREAD:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir.choices import subscript
-from sateen.tensor_ir.ir.expr import Expr, Var, as_expr
+from sateen.tensor_ir.ir.expr import Const, Expr, Var, as_expr
 from sateen.tensor_ir.ir.stmt import THREAD_TAGS, LoopKind
 
 VTHREAD = LoopKind.VTHREAD.value
@@ -38,7 +38,7 @@ def thread_axis(
 
     `thread_axis(tag)` has as many threads as the loop that is bound to it has iterations. `thread_axis(dom, tag)` says
     how many these must be, by the extent or (0, extent); errors then name the axis `name`. Raises ScheduleError for
-    another tag or domain.
+    another tag or domain, and for an extent below 1.
     """
     if isinstance(dom, str) and tag is None:
         dom, tag = None, dom
@@ -52,4 +52,6 @@ def thread_axis(
     extent = None if dom is None else as_expr(dom)
     if extent is not None and not extent.dtype.is_int:
         raise ScheduleError(f"thread_axis {tag} expects an integer extent, found {dom!r:.80}")
+    if isinstance(extent, Const) and extent.value < 1:
+        raise ScheduleError(f"thread_axis {tag} expects an extent of at least 1, found {extent}")
     return ThreadAxis(tag, None if extent is None else subscript(extent), name)
