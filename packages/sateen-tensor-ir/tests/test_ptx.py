@@ -1,17 +1,35 @@
-"""PTX: its text and, where ptxas is installed, that it is assembled; no GPU runs it here."""
+"""PTX: its text, that ptxas assembles it where that is installed, and what the LLVM text that it is made of computes.
 
+No GPU runs it here: threads of this machine run the LLVM text, whose address spaces are one there.
+"""
+
+import ctypes
+import itertools
 import re
 import shutil
 import subprocess
+import threading
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from sateen.runtime import Target
 from sateen.runtime.errors import CodegenError, LoweringError, TargetError
 from sateen.tensor_ir import CompiledModule, build_functions, lower, te
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.codegen.llvm import PTX, LoadedObject, emit_kernels
+from sateen.tensor_ir.codegen.object_code import compile_for
+from sateen.tensor_ir.interpret.loop_oracle import run
+from sateen.tensor_ir.ir.expr import Const
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.visit import substitute
+from sateen.tensor_ir.targets import Gpu
 
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(0)
 X, Y = map(te.thread_axis, ("threadIdx.x", "threadIdx.y"))
 BLOCK_X, BLOCK_Y = map(te.thread_axis, ("blockIdx.x", "blockIdx.y"))
 
@@ -186,3 +204,84 @@ def test_kernels_call_no_functions_of_a_host() -> None:
     s[b].bind(b.op.axis[0], X)
     with pytest.raises(CodegenError, match="f_0: kernels call no functions of a host, found a call of 'frobnicate'"):
         built(lower(s, [a, b], "f"))
+
+
+AXES = [(register, i) for register in ("ctaid", "tid") for i in range(3)]
+
+
+def run_by_threads(function: Function, *arrays: Array) -> None:
+    """Run the only kernel of a function on arrays: block after block, each with a thread of this machine per thread."""
+    program = built(function).program
+    gpu = Gpu.of(Target.of("cuda"))
+    assert gpu is not None
+    (kernel,) = program.kernels
+    text = emit_kernels([program], PTX, gpu).replace("ptx_kernel ", "")
+    text = re.sub(r"\.p[13]\(", ".p0(", re.sub(r" addrspace\(\d\)", "", text))
+    text = text.replace("llvm.nvvm.read.ptx.sreg.", "axis.").replace(
+        "llvm.nvvm.barrier.cta.sync.aligned.all", "barrier"
+    )
+    host = Target.host()
+    place = threading.local()
+    barrier = threading.Barrier(int(np.prod(kernel.block)))
+    index, wait = ctypes.CFUNCTYPE(ctypes.c_int32), ctypes.CFUNCTYPE(None, ctypes.c_int32)
+    called: dict[str, Any] = {
+        f"axis.{register}.{'xyz'[i]}": index(lambda register=register, i=i: getattr(place, register)[i])
+        for register, i in AXES
+    }
+    called["barrier"] = wait(lambda _: barrier.wait(60) and None)
+    addresses = {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in called.items()}
+    loaded = LoadedObject(compile_for(text, host), [kernel.name], addresses)
+    sizes = {v: a.shape[d] for b, a in zip(function.parameters, arrays, strict=True) for d, v in enumerate(b.shape)}
+    numbers = {v: Const(sizes[v], v.dtype) for v in kernel.scalars}
+    given = [ctypes.c_void_p(arrays[function.parameters.index(b)].ctypes.data) for b in kernel.buffers]
+    given += [ctypes.c_int64(int(numbers[v].value)) for v in kernel.scalars]
+    entry = ctypes.CFUNCTYPE(None, *map(type, given))(loaded.addresses[kernel.name])
+
+    def thread(block: tuple[int, ...], own: tuple[int, ...]) -> None:
+        place.ctaid, place.tid = block, own
+        entry(*given)
+
+    grid = [Analyzer().constant(substitute(e, numbers)) or 0 for e in kernel.grid]
+    for block in itertools.product(*map(range, grid)):
+        threads = [
+            threading.Thread(target=thread, args=(block, own)) for own in itertools.product(*map(range, kernel.block))
+        ]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join(60)
+        assert not any(one.is_alive() for one in threads)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "tail"),
+    [(16, 32, 8, "guard"), (19, 35, 11, "guard"), (19, 35, 11, "partition"), (19, 35, 11, "shift")],
+)
+def test_a_product_of_tiles_is_right(m: int, n: int, k: int, tail: str) -> None:
+    a, b = RNG.standard_normal((m, k)).astype("float32"), RNG.standard_normal((k, n)).astype("float32")
+    c = np.zeros((m, n), "float32")
+    run_by_threads(product(m, n, k, tail), a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_sums_across_threads_are_right() -> None:
+    x, y = RNG.standard_normal((5, 100)).astype("float32"), np.zeros((5, 100), "float32")
+    run_by_threads(softmax(), x, y)
+    expected = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, expected / expected.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+
+def test_every_type_and_operation_is_right() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    n, kinds = 16, ("float32", "float16", ml_dtypes.bfloat16, "float64", "int32", "uint8", "bool")
+    inputs = [(RNG.standard_normal(n) * 3).astype(kind) for kind in kinds[:4]]
+    inputs += [RNG.integers(-(1 << 31), 1 << 31, n, "int32"), RNG.integers(0, 256, n, "uint8"), RNG.random(n) < 0.5]
+    found, expected = ([np.zeros(n, kind) for kind in kinds] for _ in range(2))
+    function = parse_function(EVERYTHING)
+    run_by_threads(function, *inputs, *found)
+    run(function, [*inputs, *expected])
+    for a, b in zip(found, expected, strict=True):
+        if a.dtype in ("float32", "float64"):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        else:
+            np.testing.assert_array_equal(a, b)
