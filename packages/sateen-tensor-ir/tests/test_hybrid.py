@@ -560,6 +560,18 @@ def test_loops_whose_iterations_share_elements_keep_their_order():
         s[b].fuse(i, outer)
 
 
+def test_a_number_among_the_arguments_may_be_negative():
+    @hybrid.script
+    def clamped(a, least):
+        r = output_tensor((8,), a.dtype)
+        for i in range(8):
+            r[max(i, 0 - least)] = a[i]
+        return r
+
+    (axis,) = clamped(te.placeholder((8,), name="a"), te.var("least")).op.axis
+    assert axis.kind is AxisKind.ORDERED
+
+
 # the body of loops over i and j in [0, 4), and which of the two have elements of their own in each iteration
 INDEPENDENT = {
     "r[i, j] = a[j, i]": "ij",

@@ -9,7 +9,7 @@ grants to an index. Of data only the range of an index that was converted from i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from sateen.tensor_ir.arith.comparisons import decide, in_steps, slack
@@ -17,10 +17,11 @@ from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
 from sateen.tensor_ir.arith.linear import Linear, constant, term
 from sateen.tensor_ir.arith.ranges import Bound, Ranges
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.choices import conjuncts
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.types import INDEX
-from sateen.tensor_ir.ir.visit import map_children, operands_first
+from sateen.tensor_ir.ir.visit import free_vars, map_children, operands_first
 
 _DEEP = 40
 
@@ -34,6 +35,15 @@ class Analyzer(Ranges):
         self._simplified: dict[int, tuple[Expr, Expr]] = {}
         self._depth = 0
         """How many calls of `form` and `simplify` are within each other."""
+
+    @classmethod
+    def of(cls, arguments: Iterable[Buffer]) -> Analyzer:
+        """One that knows of the symbols in the extents of a function's arguments that they are at least 0."""
+        analyzer = cls()
+        for extent in (e for b in arguments for e in b.shape):
+            for symbol in free_vars(extent):
+                analyzer.bind_form(symbol, constant(0), None)
+        return analyzer
 
     def forget(self) -> None:
         super().forget()

@@ -52,9 +52,7 @@ def find_requirements(schedule: Schedule, parameters: Mapping[Tensor, Buffer]) -
     known = {v for b in parameters.values() for e in b.shape for v in walk(e) if isinstance(v, Var)}
     if not known:
         return ()
-    analyzer = Analyzer()
-    for symbol in known:
-        analyzer.bind_form(symbol, constant(0), None)
+    analyzer = Analyzer.of(parameters.values())
     found: dict[tuple[Buffer, int, object], Requirement] = {}
     output = next(parameters[t] for t in schedule.outputs)
     for span in _spans(schedule, analyzer):

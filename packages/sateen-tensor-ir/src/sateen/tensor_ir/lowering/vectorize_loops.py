@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sateen.tensor_ir.arith import Analyzer, constant
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.functions import function_of, library_function
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, Var
@@ -19,7 +19,7 @@ from sateen.tensor_ir.ir.stmt import (
     Store,
     sequence,
 )
-from sateen.tensor_ir.ir.visit import StatementRewriter, free_vars, rename_bound, substitute, walk
+from sateen.tensor_ir.ir.visit import StatementRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lowering.independent_iterations import DependentError, LoopBody
 from sateen.tensor_ir.lowering.keep_loops import KEEP
 from sateen.tensor_ir.lowering.registers import RegisterFile, has_vectors
@@ -72,10 +72,7 @@ class _Vectorizer(StatementRewriter):
         self.aliased = function.aliased
         self.machine = machine
         self.listener = listener
-        self.analyzer = Analyzer()
-        for extent in (e for b in function.parameters for e in b.shape):
-            for symbol in free_vars(extent):
-                self.analyzer.bind_form(symbol, constant(0), None)
+        self.analyzer = Analyzer.of(function.parameters)
 
     def rewrite_For(self, s: For) -> Stmt:
         if s.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL):

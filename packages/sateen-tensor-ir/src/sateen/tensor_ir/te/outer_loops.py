@@ -14,11 +14,12 @@ from sateen.tensor_ir.te.operations import ExternOp, LoopNestOp
 
 def with_outer_loops(extern: ExternOp) -> ExternOp:
     """The operation with the outermost loops of its program as axes; itself if there are none."""
-    axes, inner = _outer_loops(extern.program)
+    arguments = (*extern.input_buffers, *extern.output_buffers)
+    axes, inner = _outer_loops(extern.program, Analyzer.of(arguments))
     return LoopNestOp(extern, axes, inner) if axes else extern
 
 
-def _outer_loops(program: Stmt) -> tuple[tuple[IterVar, ...], Stmt]:
+def _outer_loops(program: Stmt, analyzer: Analyzer) -> tuple[tuple[IterVar, ...], Stmt]:
     """The axes of the outermost serial loops of a program, whose extents don't depend on each other, and their body
     over these.
 
@@ -31,9 +32,6 @@ def _outer_loops(program: Stmt) -> tuple[tuple[IterVar, ...], Stmt]:
         loops.append(body)
         body = body.body
     body = substitute(body, {loop.var: loop.start + loop.var for loop in loops if not ex.is_const(loop.start, 0)})
-    analyzer = Analyzer()
-    for symbol in symbols:
-        analyzer.bind_form(symbol, analyzer.form(ex.const(0)), None)
     for loop in loops:
         analyzer.bind(loop.var, 0, loop.extent)
     for inner in (n for n in walk(body) if isinstance(n, For)):
