@@ -6,7 +6,7 @@ and everything else is the same expression. docs/design/tensorize.md has the rul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, permutations
 from math import prod
@@ -221,17 +221,7 @@ class _Pairing:
             _differ("the computation", expected, found)
         parts, given = children(expected), children(found)
         orders = [given, given[::-1]] if isinstance(expected, COMMUTATIVE) else [given]
-        first: _Different | None = None
-        matched = False
-        for order in orders:
-            try:
-                for operands in self._same_many(parts, order, known):
-                    matched = True
-                    yield operands
-            except _Different as difference:
-                first = first or difference
-        if not matched and first is not None:
-            raise first
+        yield from _each(self._same_many(parts, order, known) for order in orders)
 
     def _same_many(self, expected: Sequence[object], found: Sequence[object], known: Operands) -> Iterator[Operands]:
         if len(expected) != len(found):
@@ -242,17 +232,7 @@ class _Pairing:
         one, other = expected[0], found[0]
         assert isinstance(one, Expr)
         assert isinstance(other, Expr)
-        first: _Different | None = None
-        matched = False
-        for operands in self._same(one, other, known):
-            try:
-                for all_operands in self._same_many(expected[1:], found[1:], operands):
-                    matched = True
-                    yield all_operands
-            except _Different as difference:
-                first = first or difference
-        if not matched and first is not None:
-            raise first
+        yield from _each(self._same_many(expected[1:], found[1:], way) for way in self._same(one, other, known))
 
     # The operands.
 
@@ -324,6 +304,21 @@ class _Pairing:
         for is_whole, (base, extent, size) in zip(whole, [p for p in places if p[1] != 1], strict=True):
             if not (is_whole or (self.analyzer.prove(base >= 0) and self.analyzer.prove(base + extent <= size))):
                 _differ(name, f"{extent} elements from {base} on", f"{size}")
+
+
+def _each(attempts: Iterable[Iterator[Operands]]) -> Iterator[Operands]:
+    """The operands of all attempts; if none gives any, the first difference is raised."""
+    first: _Different | None = None
+    matched = False
+    for attempt in attempts:
+        try:
+            for operands in attempt:
+                matched = True
+                yield operands
+        except _Different as difference:
+            first = first or difference
+    if not matched and first is not None:
+        raise first
 
 
 def _text(region: Region) -> str:
