@@ -75,7 +75,7 @@ class _Cutter(StatementRewriter):
             extent=ex.const(width),
             body=substitute(vector.body, {vector.var: strip * width + lane}),
         )
-        rows = _Replaced(vector, narrow).rewrite(s)
+        rows = _LoopReplaced(vector, narrow).rewrite(s)
         return simplify(For(strip, ex.const(0), ex.const(strips), LoopKind.SERIAL, rows, span=s.span), self.analyzer)
 
     def _vector(self, s: For) -> For | None:
@@ -88,7 +88,7 @@ class _Cutter(StatementRewriter):
         is_constant = ex.is_const(vector.start, 0) and isinstance(vector.extent, ex.Const)
         if not is_constant or any(loop.kind not in EXPANDED for loop in loops):
             return None
-        across = replace(vector, kind=LoopKind.SERIAL, body=_Replaced(vector, vector.body).rewrite(s))
+        across = replace(vector, kind=LoopKind.SERIAL, body=_LoopReplaced(vector, vector.body).rewrite(s))
         try:
             LoopBody.of(across, self.analyzer, self.steady.aliased)
         except DependentError:
@@ -140,7 +140,7 @@ def _times(chain: tuple[Step, ...], mentioned: Collection[object]) -> int:
     return count
 
 
-class _Replaced(StatementRewriter):
+class _LoopReplaced(StatementRewriter):
     """Puts a statement in the place of a loop."""
 
     def __init__(self, loop: For, by: Stmt) -> None:

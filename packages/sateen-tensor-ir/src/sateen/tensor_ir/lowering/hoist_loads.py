@@ -81,14 +81,14 @@ class _Hoister(StatementRewriter):
             replaced[id(load)] = known[key]
         if not replaced:
             return self._inside(s)
-        body = _Replaced(replaced).rewrite(s.body)
+        body = _LoadsReplaced(replaced).rewrite(s.body)
         loop: Stmt = self._inside(replace(s, body=body))
         loop = sequence(*(tile.loaded_to(register) for tile, register in tiles), loop)
         for _, register in reversed(tiles):
             loop = Allocate(register, loop, s.span)
         for var, value in reversed(lets):
             loop = Let(var, value, loop, s.span)
-        return loop if self.steady.runs(s) else If(ex.compare(ex.GT, s.extent, 0), loop, None, s.span)
+        return loop if self.analyzer.prove(s.extent >= 1) else If(ex.compare(ex.GT, s.extent, 0), loop, None, s.span)
 
     def _inside(self, s: For) -> For:
         with self.analyzer.bound(s.var, s.start, s.extent):
@@ -96,7 +96,7 @@ class _Hoister(StatementRewriter):
         return s if body is s.body else replace(s, body=body)
 
 
-class _Replaced(SharingRewriter):
+class _LoadsReplaced(SharingRewriter):
     """Replaces loads, given by id."""
 
     def __init__(self, loads: dict[int, Expr]) -> None:

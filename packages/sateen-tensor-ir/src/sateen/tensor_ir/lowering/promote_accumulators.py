@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import is_
 
-from sateen.tensor_ir.arith import Analyzer, constant
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
@@ -25,7 +25,7 @@ from sateen.tensor_ir.ir.stmt import (
     Store,
     sequence,
 )
-from sateen.tensor_ir.ir.visit import StatementRewriter, free_vars, walk
+from sateen.tensor_ir.ir.visit import StatementRewriter, walk
 from sateen.tensor_ir.lowering.accesses import Access, Accesses, Arm
 from sateen.tensor_ir.lowering.register_tile import EXPANDED, Kept, Tile
 from sateen.tensor_ir.lowering.registers import OTHER_EFFECTS, RegisterFile, is_rounded
@@ -72,10 +72,7 @@ class _Promoter(StatementRewriter):
         self.aliased = function.aliased
         self.listener = listener
         self.registers = RegisterFile(machine)
-        self.analyzer = Analyzer()
-        for extent in (e for b in function.parameters for e in b.shape):
-            for symbol in free_vars(extent):
-                self.analyzer.bind_form(symbol, constant(0), None)
+        self.analyzer = Analyzer.of(function.parameters)
         self.lane: For | None = None
         """The vectorized loop around."""
         self.waiting: list[Buffer] = []
@@ -209,13 +206,11 @@ class _Promoter(StatementRewriter):
     def _is_certain(self, access: Access, steps: Sequence[Arm | For]) -> bool:
         """Whether an access happens in the first iteration, for all its elements."""
         return all(
-            step in steps or isinstance(step, (Let, Allocate)) or (isinstance(step, For) and self._runs(step))
+            step in steps
+            or isinstance(step, (Let, Allocate))
+            or (isinstance(step, For) and self.analyzer.prove(step.extent >= 1))
             for step in access.chain
         )
-
-    def _runs(self, loop: For) -> bool:
-        low = self.analyzer.lower(self.analyzer.form(loop.extent))
-        return low is not None and low >= 1
 
     def _refuse(self, s: For, buffer: Buffer, reason: str) -> None:
         self.listener(Remark(buffer.name, f"stays in memory in loop {s.var.name}: {reason}", is_done=False))
@@ -240,7 +235,7 @@ class _Promoter(StatementRewriter):
         how = "initialised"
         if last is not None and initial is not None:
             done[last] = initial
-        elif not self._runs(s) or not plan.is_stored or not (plan.is_loaded or plan.is_fresh):
+        elif not self.analyzer.prove(s.extent >= 1) or not plan.is_stored or not (plan.is_loaded or plan.is_fresh):
             self._refuse(s, tile.buffer, "not every element is loaded and stored in any case")
             return False
         elif plan.is_loaded:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sateen.tensor_ir.arith import Analyzer, constant
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.access import all_written
 from sateen.tensor_ir.ir.buffer import Load, Scope
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import Allocate, For, Function, Let, LoopKind
-from sateen.tensor_ir.ir.visit import free_vars, walk
+from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.accesses import Access, Accesses
 from sateen.tensor_ir.lowering.register_tile import EXPANDED, Tile
 from sateen.tensor_ir.lowering.registers import OTHER_EFFECTS, is_rounded
@@ -20,10 +20,7 @@ class SteadyLoads:
 
     def __init__(self, function: Function) -> None:
         self.aliased = function.aliased
-        self.analyzer = Analyzer()
-        for extent in (e for b in function.parameters for e in b.shape):
-            for symbol in free_vars(extent):
-                self.analyzer.bind_form(symbol, constant(0), None)
+        self.analyzer = Analyzer.of(function.parameters)
 
     def of(self, loop: For, *, is_in_vector: bool = False) -> Iterator[tuple[Load, Tile]]:
         """The loads of a loop, each as often as it is written, with its elements over expanded loops inside.
@@ -46,11 +43,6 @@ class SteadyLoads:
                 if tile is not None and isinstance(access.node, Load):
                     yield access.node, tile
 
-    def runs(self, loop: For) -> bool:
-        """Whether a loop has iterations in any case."""
-        low = self.analyzer.lower(self.analyzer.form(loop.extent))
-        return low is not None and low >= 1
-
     def _tile(self, access: Access, bound: set[Var], is_in_vector: bool) -> Tile | None:
         """The elements of a load over the expanded loops in a loop; None if they differ between iterations."""
         indices = access.node.indices
@@ -72,5 +64,5 @@ class SteadyLoads:
     def _is_passed(self, step: object) -> bool:
         """Whether what is inside of a statement runs whenever the statement does."""
         return isinstance(step, (Let, Allocate)) or (
-            isinstance(step, For) and step.kind is not LoopKind.THREAD and self.runs(step)
+            isinstance(step, For) and step.kind is not LoopKind.THREAD and self.analyzer.prove(step.extent >= 1)
         )
