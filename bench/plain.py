@@ -14,13 +14,12 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from page import Figure, write_figures
 from plain_programs import PROGRAMS, SIZE, Plain
-from tensor import ratio
+from tensor import ratio, seconds_of_call
 
 from sateen import runtime
 from sateen.runtime import Target
@@ -31,6 +30,7 @@ PERCENT_OF_PEAK = 80
 ON_PEAK = ("gemm, packed, cached", "gemm of the tutorial")
 SAMPLES = 60
 C_COMPILER = ("gcc", "-std=c99", "-O3", "-march=native", "-shared", "-fPIC")
+COMPILE_SECONDS = 120
 Array = np.ndarray[Any, Any]
 
 
@@ -48,7 +48,7 @@ def compiled_by_gcc(program: Plain, folder: Path) -> runtime.Module:
     source = folder / "plain.c"
     source.write_text(build_functions([lower(schedule, arguments, "plain")], target).source)
     library = folder / f"{PROGRAMS.index(program)}.so"
-    subprocess.run([*C_COMPILER, source, "-o", library, "-lm"], check=True)
+    subprocess.run([*C_COMPILER, source, "-o", library, "-lm"], check=True, timeout=COMPILE_SECONDS)
     return runtime.load_module(library)
 
 
@@ -67,26 +67,15 @@ def callers(program: Plain, folder: Path) -> tuple[Callable[[], None], Callable[
     return calls[0], calls[1]
 
 
-def seconds(call: Callable[[], None], least: float = 1e-3) -> float:
-    """Time of one call, averaged over at least `least` seconds."""
-    count, start = 0, perf_counter()
-    while True:
-        call()
-        count += 1
-        elapsed = perf_counter() - start
-        if elapsed >= least:
-            return elapsed / count
-
-
 def figures(programs: Sequence[Plain], folder: Path, samples: int) -> Iterator[Figure]:
     """The figures of each program."""
     for program in programs:
         ours, gcc = callers(program, folder)
-        value, spread = ratio([(seconds(ours), seconds(gcc)) for _ in range(samples)])
+        value, spread = ratio([(seconds_of_call(ours), seconds_of_call(gcc)) for _ in range(samples)])
         yield Figure(f"{program.name}, time over gcc's", ASKED, value, spread, "", at_most=True)
         if program.name in ON_PEAK:
             peak, work = PeakMeter(), 2 * SIZE**3 / 1e9
-            value, spread = ratio([(work / seconds(ours), peak.sample()) for _ in range(samples)])
+            value, spread = ratio([(work / seconds_of_call(ours), peak.sample()) for _ in range(samples)])
             yield Figure(f"{program.name}, of peak", PERCENT_OF_PEAK, 100 * value, 100 * spread, "%")
 
 

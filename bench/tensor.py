@@ -58,15 +58,20 @@ class Kernel:
         """Largest difference over largest magnitude."""
         return float(np.abs(self.output.numpy() - expected).max() / np.abs(expected).max())
 
-    def seconds(self, least: float = 1e-3) -> float:
-        """Time of one call, averaged over at least `least` seconds."""
-        count, start = 0, perf_counter()
-        while True:
-            self.call()
-            count += 1
-            elapsed = perf_counter() - start
-            if elapsed >= least:
-                return elapsed / count
+    def seconds(self) -> float:
+        """Time of one call."""
+        return seconds_of_call(self.call)
+
+
+def seconds_of_call(call: Callable[[], object], least: float = 1e-3) -> float:
+    """Time of one call, averaged over at least `least` seconds."""
+    count, start = 0, perf_counter()
+    while True:
+        call()
+        count += 1
+        elapsed = perf_counter() - start
+        if elapsed >= least:
+            return elapsed / count
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
