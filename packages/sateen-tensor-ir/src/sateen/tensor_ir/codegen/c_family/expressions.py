@@ -183,8 +183,9 @@ class Expressions(FunctionText):
         symbol, level = _INFIX[type(e)]
         wraps = e.dtype.is_int and e.dtype != INDEX
         if not wraps or str(e.dtype) in {"uint32", "uint64"}:
-            # Only integers are regrouped: a + (b + c) is a + b + c where nothing rounds.
-            right = level if e.dtype.is_int and not isinstance(e, ex.Sub) else level + 1
+            # Only sums of integers are regrouped: a + (b - c) is a + b - c where nothing rounds. A product is not,
+            # since its right operand may be a quotient or a remainder.
+            right = level if e.dtype.is_int and isinstance(e, ex.Add) else level + 1
             return Code(f"{self.text(e.a, level)} {symbol} {self.text(e.b, right)}", level)
         unsigned = "uint64" if e.dtype.bits == 64 else "uint32"
         a, b = (self._modulo(operand, unsigned) for operand in (e.a, e.b))
