@@ -24,17 +24,20 @@ from sateen.topi.schedules.register_tiles import (
 )
 from sateen.topi.schedules.rows import Rows, flattened, unflattened
 from sateen.topi.schedules.thread_tiles import (
+    OWN_PARTS,
     ThreadTile,
     bind_elements,
     bind_tile,
     host_on_device,
     load_together,
     shared_terms,
+    term_time,
     thread_tile,
 )
 
 __all__ = [
     "INJECTIVE",
+    "OWN_PARTS",
     "Computation",
     "Kind",
     "ReductionTile",
@@ -68,6 +71,7 @@ __all__ = [
     "share_among_threads",
     "shared_terms",
     "sum_lanes",
+    "term_time",
     "thread_tile",
     "tile_rows",
     "unflattened",

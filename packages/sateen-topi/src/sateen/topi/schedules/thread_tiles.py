@@ -2,7 +2,8 @@
 
 Each thread has some rows and some columns of the tile in registers, so that an element that it loads serves several
 multiply-adds. Rows of a thread are neighbours; its columns are as far apart as there are threads along x, so that
-neighbouring threads read neighbouring elements.
+neighbouring threads read neighbouring elements. No tile is larger than the result: the last ones overlap their
+neighbours, with which they store equal values, so that threads test nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from sateen.topi.schedules.register_tiles import between, extent_of, reads_in_pl
 
 ELEMENT_THREADS = 256
 """The threads of a block whose threads share nothing."""
+OWN_PARTS = (1, 2, 4, 8)
+"""The rows, and the columns, that a thread may have."""
 GLOBAL_COST = 4.0
 """What a load of memory takes, for one of shared memory or a multiply-add."""
 BUSY_THREADS = 256
@@ -39,6 +42,11 @@ class ThreadTile:
     def threads(self) -> int:
         return self.threads_y * self.threads_x
 
+    def fits(self, gpu: Gpu) -> bool:
+        """Whether a block may have so many threads, and these the registers for their part and what it is made of."""
+        registers = self.rows * self.columns + self.rows + self.columns
+        return self.threads <= min(gpu.block_threads, BUSY_THREADS) and registers <= gpu.thread_registers * 3 // 4
+
     @property
     def height(self) -> int:
         return self.threads_y * self.rows
@@ -49,31 +57,26 @@ class ThreadTile:
 
 
 def thread_tile(rows: int, columns: int, batch: int, gpu: Gpu) -> ThreadTile:
-    """The tile of a product of `rows` by `columns` that is estimated to be fastest; no tile is larger than the product.
-
-    The time of a term is that of the multiply-adds and loads of all threads of the unit with the most blocks. A unit
-    with few threads waits.
-    """
-    parts = (1, 2, 4, 8)
+    """The tile of a product of `rows` by `columns` estimated to be fastest; it is no larger than the product."""
     threads = [1 << n for n in range(gpu.block_threads.bit_length())]
-    tiles = (ThreadTile(ty, r, tx, c) for ty, tx, r, c in product(threads, threads, parts, parts))
-    most = min(gpu.block_threads, BUSY_THREADS)
-    fitting = (
-        t for t in tiles
-        if t.height <= rows and t.width <= columns and t.threads <= most
-        and t.rows * t.columns + t.rows + t.columns <= gpu.thread_registers * 3 // 4
-    )  # fmt: skip
-    return min(fitting, key=lambda t: _time(t, -(-rows // t.height) * -(-columns // t.width) * batch, gpu))
+    tiles = (ThreadTile(ty, r, tx, c) for ty, tx, r, c in product(threads, threads, OWN_PARTS, OWN_PARTS))
+
+    def time(t: ThreadTile) -> float:
+        return term_time(t, t.height + t.width, -(-rows // t.height) * -(-columns // t.width) * batch, gpu)
+
+    return min((t for t in tiles if t.height <= rows and t.width <= columns and t.fits(gpu)), key=time)
 
 
-def _time(tile: ThreadTile, blocks: int, gpu: Gpu) -> float:
-    """The time of a term of all blocks, in multiply-adds of a thread that has a unit for itself."""
-    shared = tile.rows * tile.columns + tile.rows + tile.columns
-    own = tile.threads * shared + GLOBAL_COST * (tile.height + tile.width)
+def term_time(tile: ThreadTile, loads: float, blocks: int, gpu: Gpu) -> float:
+    """The time of a term of all blocks, each of which loads so many elements for it, in multiply-adds of a thread.
+
+    It is that of the unit with the most blocks. Threads beyond whole warps idle, and a unit with few threads waits.
+    """
+    of_thread = tile.rows * tile.columns + tile.rows + tile.columns
     of_unit = -(-blocks // gpu.units)
     warps = -(-tile.threads // gpu.warp) * gpu.warp / tile.threads
     waiting = max(1.0, BUSY_THREADS / (tile.threads * min(of_unit, RESIDENT_BLOCKS)))
-    return of_unit * own * warps * waiting
+    return of_unit * (tile.threads * of_thread + GLOBAL_COST * loads) * warps * waiting
 
 
 def shared_terms(elements: int, element_bytes: int, terms: int, gpu: Gpu) -> int:
@@ -105,15 +108,15 @@ def bind_elements(stage: te.Stage) -> IterVar:
     return thread
 
 
-def bind_tile(host: te.Stage, outer: Sequence[IterVar], row: IterVar, column: IterVar, tile: ThreadTile) -> IterVar:
-    """Give a block each tile of two loops, for each iteration of the `outer` ones; returns the loop over threads along
-    x, at which to compute what a thread keeps in registers."""
-    row_blocks, rows = host.split(row, tile.height)
-    column_blocks, columns = host.split(column, tile.width)
+def bind_tile(host: te.Stage, blocks: Sequence[IterVar], rows: IterVar, columns: IterVar, tile: ThreadTile) -> IterVar:
+    """Give each iteration of the loops `blocks` to a block, and those over a tile's rows and columns to its threads.
+
+    Returns the loop over threads along x, at which to compute what a thread keeps in registers.
+    """
     along_y, own_rows = host.split(rows, tile.rows)
     own_columns, along_x = host.split(columns, tile.threads_x)
-    host.reorder(*outer, row_blocks, column_blocks, own_columns, along_y, along_x, own_rows)
-    host.bind(host.fuse(*outer, row_blocks, column_blocks), te.thread_axis("blockIdx.x"))
+    host.reorder(*blocks, own_columns, along_y, along_x, own_rows)
+    host.bind(host.fuse(*blocks), te.thread_axis("blockIdx.x"))
     host.bind(own_columns, te.thread_axis("vthread"))
     host.bind(along_y, te.thread_axis("threadIdx.y"))
     host.bind(along_x, te.thread_axis("threadIdx.x"))

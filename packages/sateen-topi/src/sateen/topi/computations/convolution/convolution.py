@@ -8,6 +8,7 @@ input with its padding, in which elements that are a stride apart are neighbours
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import gcd
 
 from sateen.runtime.dtype import DType
@@ -23,11 +24,12 @@ from sateen.topi.computations.arguments import (
     require_weight,
     require_window,
 )
+from sateen.topi.computations.convolution.by_thread_tiles import schedule_by_thread_tiles
 from sateen.topi.computations.convolution.direct import Direct, Plan
 from sateen.topi.computations.convolution.input import ConvolutionInput, is_wide
 from sateen.topi.computations.convolution.shapes import OperandLayouts
 from sateen.topi.computations.windows import Window
-from sateen.topi.schedules import Computation, accumulator_type, on_cpu
+from sateen.topi.schedules import Computation, accumulator_type, for_machines, on_cpu
 from sateen.topi.types import INT32, Block, Layout, View
 
 
@@ -119,9 +121,10 @@ def conv(
             master.shape, lambda *p: _finished(master(*p), bias, layout.logical_index(p)[1], data.dtype), name="biased"
         )
     plan = Plan(master, result, channel, axes, window, groups, weight, layout, source, method)
-    return Computation(
-        (View(result, shape, layout),), on_cpu(plan.schedule_planar if planar else plan.schedule_blocked)
-    )
+    if not planar:
+        return Computation((View(result, shape, layout),), on_cpu(plan.schedule_blocked))
+    on_device = partial(schedule_by_thread_tiles, plan)
+    return Computation((View(result, shape, layout),), for_machines(plan.schedule_planar, on_device))
 
 
 def _finished(value: Expr, bias: View | None, channel: Expr, dtype: DType) -> Expr:

@@ -232,7 +232,9 @@ class _Plan:
         stage, sums = s[host], s[part]
         batch, i, j = self._axes(stage)
         tile = thread_tile(self.rows, self.columns, prod(extent_of(axis.extent) for axis in batch), gpu)
-        sums.compute_at(stage, bind_tile(stage, batch, i, j, tile))
+        io, rows = stage.split(i, tile.height, tail="shift")
+        jo, columns = stage.split(j, tile.width, tail="shift")
+        sums.compute_at(stage, bind_tile(stage, [*batch, io, jo], rows, columns, tile))
         elements_of_term = tile.height + max(tile.width, self.right.width)
         terms = shared_terms(elements_of_term, self.master.dtype.bytes, self.terms, gpu)
         step, term = sums.split(sums.op.reduce_axis[0], terms)

@@ -1,0 +1,72 @@
+"""Row-major convolutions by tiles of threads, on the first OpenCL device."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sateen.tensor_ir import Machine, build_functions, lower, te
+from sateen.topi.computations.convolution import conv
+from sateen.topi.computations.windows import Window
+from sateen.topi.types import View, compute
+
+CASES = [
+    ((1, 20, 14, 14), (24, 20, 3, 3), {"pads": (1, 1, 1, 1)}),
+    ((1, 20, 13, 11), (24, 20, 3, 3), {"pads": (1, 0, 2, 1), "strides": (2, 2)}),
+    ((2, 3, 33, 35), (10, 3, 7, 7), {"pads": (3, 3, 3, 3), "strides": (2, 2)}),
+    ((1, 16, 29, 9), (33, 16, 3, 3), {"pads": (2, 2, 2, 2), "dilations": (2, 2)}),
+    ((1, 16, 9, 9), (33, 16, 1, 1), {}),
+    ((1, 16, 9, 9), (33, 16, 1, 1), {"strides": (2, 2)}),
+    ((1, 1, 29, 9), (7, 1, 3, 3), {}),
+    ((1, 8, 29, 9), (8, 1, 3, 3), {"pads": (1, 1, 1, 1), "groups": 8}),
+    ((1, 8, 9, 9), (12, 4, 3, 3), {"pads": (1, 1, 1, 1), "groups": 2}),
+    ((1, 8, 50), (12, 8, 5), {"pads": (2, 2)}),
+    ((1, 4, 6, 7, 8), (5, 4, 3, 3, 3), {"pads": (1,) * 6, "strides": (1, 2, 1)}),
+    ((1, 2, 40, 40), (3, 2, 31, 31), {"pads": (15,) * 4}),
+]
+
+
+def window(weight: tuple[int, ...], options: dict[str, Any]) -> Window:
+    rank = len(weight) - 2
+    ones = (1,) * rank
+    return Window(
+        weight[2:], options.get("strides", ones), options.get("pads", (0, 0) * rank), options.get("dilations", ones)
+    )
+
+
+@pytest.mark.parametrize(("data", "weight", "options"), CASES)
+def test_convolutions_of_any_size(
+    on_device: Any, run_views: Any, view: Any, random: Any, data: Any, weight: Any, options: Any
+) -> None:
+    """Equal to what processors compute, with a bias and a fused function of the result."""
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in (data, weight, weight[:1])]
+
+    def computation(*views: View) -> Any:
+        return conv(*views, window(weight, options), options.get("groups", 1))
+
+    (found,) = on_device(computation, *arrays, epilogue=relu)
+    views = [view(a, f"x{i}") for i, a in enumerate(arrays)]
+    (expected,) = run_views(computation(*views), views, arrays, epilogue=relu)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+def relu(x: View) -> View:
+    return compute(x.shape, lambda *i: te.maximum(x(*i), 0.0), "relu")
+
+
+@pytest.mark.parametrize("target", ["opencl", "cuda -mcpu=sm_90", "metal"])
+def test_a_block_is_within_the_limits_of_the_device(view: Any, target: str) -> None:
+    data, weight = (1, 64, 56, 56), (64, 64, 3, 3)
+    views = [view(np.zeros(shape, np.float32), name) for name, shape in (("data", data), ("weight", weight))]
+    computation = conv(*views, None, window(weight, {"pads": (1, 1, 1, 1)}))
+    machine, output = Machine.of(target), computation.view.tensor
+    schedule = te.create_schedule(output)
+    computation.schedule_on(machine)(schedule, output, machine)
+    tensors = [*(v.tensor for v in views), output]
+    (kernel,) = build_functions([lower(schedule, tensors, "f")], "opencl").program.kernels
+    assert machine.gpu is not None
+    assert machine.gpu.warp <= prod(kernel.block) <= machine.gpu.block_threads
+    assert 0 < kernel.shared_bytes <= machine.gpu.shared_bytes
