@@ -125,7 +125,7 @@ class _Script:
         deep = self.depth > 4
         self.rng.choice([
             self.value, self.variable, self.store, self.store, self.change, self.change, self.swap,
-            *([] if deep else [self.loop, self.loop, self.branch, self.repetition, self.vectors]),
+            *([] if deep else [self.loop, self.loop, self.fill, self.branch, self.repetition, self.vectors]),
         ])()  # fmt: skip
 
     def value(self) -> None:
@@ -166,10 +166,27 @@ class _Script:
 
     def loop(self) -> None:
         name = self.name("i")
-        kind = self.rng.choice(["range", "serial", "unroll", "const_range"])
-        bounds = self.rng.choice(["8", "1, 5", "0, 8, 3", "7, -1, -2"])
-        self.line(f"for {name} in {kind}({bounds}):")
+        if self.rng.random() < 0.4:
+            self.line(f"for {name} in {self.rng.choice(['range', 'serial'])}({self.bounds()}):")
+        else:
+            kind = self.rng.choice(["range", "serial", "unroll", "const_range"])
+            self.line(f"for {name} in {kind}({self.rng.choice(['8', '1, 5', '0, 8, 3', '7, -1, -2'])}):")
         self.block(self.rng.randrange(1, 4), (name,))
+
+    def bounds(self) -> str:
+        """A range of indices, of numbers that the body of its loop may change."""
+        numbers = [f"np.int64({n} % 9)" for n in (f"g[{self.index()}]", *self.integers)]
+        first, last = self.rng.choice(numbers), self.rng.choice([*numbers, "8"])
+        return self.rng.choice([
+            last, f"{first}, {last}", f"{first}, {last}, {self.rng.randrange(2, 4)}",
+            f"{first} - 1, -1, {self.rng.randrange(-3, 0)}",
+        ])  # fmt: skip
+
+    def fill(self) -> None:
+        """A loop that stores neighbours, those among them that say where it begins and ends."""
+        name = self.name("i")
+        self.line(f"for {name} in range({self.bounds()}):")
+        self.line("    " + self.rng.choice([f"f[{name}] = a[{name}]", f"g[{name}] = b[{name}]", f"g[{name}] = 5"]))
 
     def vectors(self) -> None:
         """A loop whose iterations are independent: each has elements of its own."""

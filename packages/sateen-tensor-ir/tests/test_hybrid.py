@@ -113,6 +113,26 @@ def variables(a):
 
 
 @hybrid.script
+def bounds(a):
+    """Ranges that the body changes."""
+    out = output_tensor((4, 96), "int64")
+    for row in range(4):
+        for i in range(96):
+            out[row, i] = a[row]
+    x = a[0]
+    for i in range(x, 20, 2):
+        out[0, i] = -1
+        x += 1
+    for i in serial(out[1, 0], 0, -2):
+        out[1, i - 1] = out[1, i - 1] + i
+    for i in range(out[2, 0]):
+        out[2, i] = 3
+    for i in range(out[3, 0], 60):
+        out[3, i - 2] = 5
+    return out
+
+
+@hybrid.script
 def collatz(starts):
     steps = output_tensor(starts.shape, "int32")
     for i in range(len(starts)):
@@ -278,6 +298,7 @@ CASES = {
     loops: X,
     branches: X,
     variables: X,
+    bounds: np.array([3, 11, 37, 2]),
     collatz: INTEGERS,
     integers: INTEGERS,
     functions: X,

@@ -72,6 +72,8 @@ UNCHANGED = {
     "a loop that did not ask": "for o in [0, 4):\n  if o < 2:\n    B[o] = A[o]",
     "a vectorized loop": "vectorized o in [0, 4) partition:\n  if o < 2:\n    B[o] = A[o]",
     "a loop over threads": "thread threadIdx.x o in [0, 4) partition:\n  if o < 2:\n    B[o] = A[o]",
+    "a range of data": "for o in [0, index(B[0])) partition:\n  if o < n - 2:\n    B[o] = A[o]",
+    "a range up to data": "for o in [0, n) partition:\n  if o < index(B[0]):\n    B[o] = A[o]",
     "a condition on data": "for o in [0, 4) partition:\n  if A[o] < 2.0f:\n    B[o] = A[o]",
 }
 

@@ -106,6 +106,18 @@ NOT_VECTORIZED = {
         "for i in [0, 32):\n  if A[0, i] > 0.0f:\n    C[0, i] = 1.0f",
         "the condition A[0, i] > 0.0f differs between lanes",
     ),
+    "an end that it changes": (
+        "C[0, 0] = 37.0f\nfor i in [0, index(C[0, 0])):\n  C[0, i] = 3.0f",
+        "it changes C, which its range reads",
+    ),
+    "a start that it changes": (
+        "C[0, 0] = 2.0f\nfor i in [0, 60 - index(C[0, 0])) + index(C[0, 0]):\n  C[0, i - 2] = 5.0f",
+        "it changes C, which its range reads",
+    ),
+    "an end that another function gives": (
+        "for i in [0, index(extern.f(A[0, 0]))):\n  C[0, i] = 1.0f",
+        "its range calls a function that may do anything: extern.f(A[0, 0])",
+    ),
     "few iterations": ("for i in [0, 3):\n  C[0, i] = 1.0f", "3 iterations fill no vector of 16 lanes"),
     "a function of others": (
         "for i in [0, 32):\n  C[0, i] = extern.f(A[0, i])",
@@ -227,6 +239,24 @@ def test_arguments_that_may_overlap_are_vectorized_in_a_single_store():
     assert "vectorized" in str(vectorize_loops(one, Machine.of(AVX512)))
     two = parsed("for i in [0, 32):\n  C[i] = A[i]\n  C[i] = A[i] + C[i]", signature)
     assert vectorize_loops(two, Machine.of(AVX512)) is two
+    counted = parsed("for i in [0, index(A[0])):\n  C[i] = 3.0f", signature)
+    assert vectorize_loops(counted, Machine.of(AVX512)) is counted
+    apart = parsed("for i in [0, index(A[0])):\n  C[i] = 3.0f", signature.replace("aliased ", ""))
+    assert "vectorized" in str(vectorize_loops(apart, Machine.of(AVX512)))
+
+
+def test_rows_whose_number_a_sum_changes_are_not_cut():
+    body = """
+C[0, 0] = 5.0f
+for i in [0, index(C[0, 0])):
+  for j in [0, 32):
+    C[i, j] = 0.0f
+    for k in [0, 9):
+      C[i, j] = C[i, j] + A[i, k] * B[k, j]
+"""
+    after, remarks = changed(vectorize_loops, body)
+    assert "for i in [0, index(C[0, 0])):" in after
+    assert remarks[1:] == ["loop j: vectorized, 32 lanes"]
 
 
 def test_a_processor_without_vectors_keeps_its_loops():

@@ -282,6 +282,7 @@ class Statements(Expressions):
                 with self.ib.for_range(start, stop, name, kind) as i:
                     self.block(s.body, {name: i})
                 return
+            start = self._kept(name, start)
             first, last = (start, stop) if step > 0 else (stop, start)
             count = (last - first + (abs(step) - 1)) // abs(step)
             with self.ib.for_range(0, count, name, kind) as k:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sateen.tensor_ir.arith import Analyzer, Linear
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import all_read
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.external import is_external
@@ -49,14 +50,16 @@ class LoopBody:
 
     @staticmethod
     def of(loop: For, analyzer: Analyzer, aliased: Collection[Buffer]) -> LoopBody:
-        """The body of a loop whose iterations are independent. Raises DependentError for others, and for bodies with
-        other statements than stores, lets, branches and serial loops that are the same in all iterations."""
+        """The body of a loop whose iterations are independent, and do not change what its range reads: so the range may
+        be written more than once. Raises DependentError for others, and for bodies with other statements than stores,
+        lets, branches and serial loops that are the same in all iterations."""
         body = LoopBody(loop.var, varying={loop.var})
         with analyzer.bound(loop.var, loop.start, loop.extent):
             body._enter(loop.body, analyzer, ())
         if not body.stores:
             raise DependentError("it stores nothing")
         body._check_order(analyzer, aliased)
+        body._check_range(loop, aliased)
         return body
 
     @property
@@ -150,6 +153,17 @@ class LoopBody:
             accesses = [place.access.indices for place in self.places if place.access.buffer is buffer]
             if not any(self._separates(indices, analyzer) for indices in zip(*accesses, strict=True)):
                 raise DependentError(f"iterations may share elements of {buffer.name}")
+
+    def _check_range(self, loop: For, aliased: Collection[Buffer]) -> None:
+        """Check that the range of the loop has one value, however often it is evaluated."""
+        for node in (n for root in (loop.start, loop.extent) for n in walk(root)):
+            if isinstance(node, ex.Call) and is_external(node.name):
+                raise DependentError(f"its range calls a function that may do anything: {node}")
+        stored, read = {place.access.buffer for place in self.stores}, all_read(loop.start, loop.extent)
+        for buffer in stored & read:
+            raise DependentError(f"it changes {buffer.name}, which its range reads")
+        if not stored.isdisjoint(aliased) and not read.isdisjoint(aliased):
+            raise DependentError("arguments that it stores to may overlap those that its range reads")
 
     def _separates(self, indices: Sequence[Expr], analyzer: Analyzer) -> bool:
         """Whether an index is the same in all accesses, and differs from iteration to iteration."""

@@ -6,6 +6,7 @@ from functools import reduce
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import all_read
 from sateen.tensor_ir.ir.choices import conjuncts
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import For, If, LoopKind, Stmt, sequence
@@ -23,7 +24,8 @@ def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
     no longer depend on it. `simplify` afterwards decides what has become constant. A symbolic range becomes three
     loops, of which those that provably have no iterations are left out. Left alone are vectorized loops, loops over
     blocks and threads, whose iterations each belong to one of them, unrolled ones whose parts would have no constant
-    extent, and conditions on outer loops only. Requires and keeps: each variable bound once (copies are renamed).
+    extent, those of symbolic range that would be cut where memory says, and conditions on outer loops only. Requires
+    and keeps: each variable bound once (copies are renamed).
     """
     return _Partitioner(analyzer).rewrite(statement)
 
@@ -70,9 +72,10 @@ class _Partitioner(StatementRewriter):
         return sequence(*before, loop(low, high + 1, copy=False), *after)
 
     def _symbolic(self, s: For) -> Stmt:
-        """A loop of symbolic range as those before, in and after the middle."""
+        """A loop of symbolic range as those before, in and after the middle. Each evaluates its range anew, so none of
+        them reads memory, which the iterations before it may have changed."""
         edges = self._edges(s)
-        if edges is None:
+        if edges is None or all_read(s.start, s.extent, *edges):
             return s
         pragmas = tuple(p for p in s.pragmas if p[0] != "partition")
         loops: list[Stmt] = []
