@@ -52,6 +52,16 @@ def test_a_wrong_device_is_named() -> None:
     assert told(Status.DEVICE.at(1), b) == "matmul: argument 1 (B): expected memory of device cpu, found opencl(1)"
 
 
+def test_memory_of_the_host_is_refused_with_the_way_to_the_device() -> None:
+    there = opencl().kind
+    signature = Signature("f", tuple(Parameter(n, FLOAT, (3,), device=there, is_output=n == "y") for n in "xy"))
+    given = [NDArray.of(np.zeros(3, np.float32))] * 2
+    expected = "expected memory of device opencl, found cpu(0); runtime."
+    for index, way in enumerate(("array(…, device='opencl') makes a copy", "empty(…, device='opencl') makes an array")):
+        told = str(failure_of(signature, given, Failure(Status.DEVICE, index, 0)))
+        assert told == f"f: argument {index} ({'xy'[index]}): {expected}{way} there"
+
+
 def test_a_wrong_rank_shows_both_shapes() -> None:
     b = NDArray.of(np.zeros(5, np.float32))
     expected = "matmul: argument 1 (B): expected 2 dimensions, shape (k, 64), found shape (5,)"

@@ -134,10 +134,22 @@ def test_a_number_is_an_input_without_dimensions() -> None:
         (kinds[1], (), -3),
         (kinds[2], (), True),
     ]
+    rounded = arrays_of(signature, (np.float64(0.1), np.uint8(3), np.bool_(False), x))
+    assert [a.numpy().tolist() for a in rounded[:3]] == [np.float32(0.1), 3, False]
+    assert arrays_of(signature, (float("-inf"), 1, True, x))[0].numpy() == -np.inf
+    assert np.isnan(arrays_of(signature, (float("nan"), 1, True, x))[0].numpy())
     for numbers, error in (
         ((2, 2.5, True, x), "argument 1 (int8): expected a number of int8, found 2.5"),
         ((2, 200, True, x), "argument 1 (int8): expected a number of int8, found 200"),
+        ((2, 3.0, True, x), "argument 1 (int8): expected a number of int8, found 3.0"),
+        ((2, True, True, x), "argument 1 (int8): expected a number of int8, found True"),
+        ((2, np.bool_(True), True, x), "argument 1 (int8): expected a number of int8, found"),
         ((2, 1, 3, x), "argument 2 (bool): expected a number of bool, found 3"),
+        ((2, 1, 1, x), "argument 2 (bool): expected a number of bool, found 1"),
+        ((True, 1, True, x), "argument 0 (float32): expected a number of float32, found True"),
+        ((np.complex64(1), 1, True, x), "argument 0 (float32): expected a number of float32, found"),
+        ((1e39, 1, True, x), "argument 0 (float32): expected a number of float32, found 1e+39"),
+        ((10**400, 1, True, x), "argument 0 (float32): expected a number of float32, found 1000"),
         ((2, 1, True, 3.0), "argument 3 (x): expected an array that speaks DLPack, found float"),
     ):
         with pytest.raises(ArgumentError, match=re.escape(error)):

@@ -288,13 +288,41 @@ def test_a_loop_runs_in_one_way(first, second):
     if first == second != "bind":
         KINDS[second][1](chain.c, chain.j)
         return
-    message = f"{second} in stage 'C', axis 'j': the loop is {KINDS[first][0]} already; split it to do both"
+    message = f"{second} in stage 'C', axis 'j': the loop is {KINDS[first][0]} already; call split before both and"
     if first == second:
         message = "bind in stage 'C', axis 'j': another loop of the stage is already bound to threadIdx.x"
     refuses(message, lambda: KINDS[second][1](chain.c, chain.j))
     other = te.thread_axis("blockIdx.y")
     if first == "bind":
         refuses("the loop is bound to threadIdx.x already", lambda: chain.c.bind(chain.j, other))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "vthread", "keep"])
+def test_a_loop_that_runs_in_some_way_is_not_replaced(kind):
+    mark = {
+        "vthread": ("bound to vthread", lambda stage, axis: stage.bind(axis, te.thread_axis("vthread"))),
+        "keep": ("marked by pragma keep", lambda stage, axis: stage.pragma(axis, "keep")),
+    }
+    now, run = {**KINDS, **mark}[kind]
+    chain = fused_chain()
+    run(chain.c, chain.j)
+    before = repr(chain.c)
+    there = f"the loop is {now} already, and those in its place would not be; call"
+    refuses(f"split in stage 'C', axis 'j': {there} split first", lambda: chain.c.split(chain.j, 2))
+    refuses(f"split in stage 'C', axis 'j': {there} split first", lambda: chain.c.tile(chain.i, chain.j, 2, 2))
+    refuses(f"fuse in stage 'C', axis 'j': {there} fuse first", lambda: chain.c.fuse(chain.i, chain.j))
+    assert chain.c.fuse(chain.j) is chain.j
+    assert repr(chain.c) == before
+
+
+def test_marked_reduce_loops_are_not_replaced():
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis(8, "k")
+    R = te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="R")
+    s = te.create_schedule(R)
+    s[R].unroll(k)
+    there = "the loop is unrolled already, and those in its place would not be; call"
+    refuses(f"cache_write of 'R', axis 'k': {there} cache_write first", lambda: s.cache_write(R, "local"))
+    refuses(f"rfactor of 'R', axis 'k': {there} rfactor first", lambda: s.rfactor(R, k))
 
 
 def test_lanes_are_not_partitioned():

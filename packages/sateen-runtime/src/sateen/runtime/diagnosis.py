@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.runtime.abi import ABI_VERSION, Failure, Status
+from sateen.runtime.device import DeviceKind
 from sateen.runtime.device_functions import DeviceFailure
 from sateen.runtime.display import counted
 from sateen.runtime.errors import ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError, SateenError
@@ -95,7 +96,7 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
         case Status.NULL_ARGUMENT:
             return "expected an array, found a null pointer"
         case Status.DEVICE:
-            return f"expected memory of device {parameter.device}, found {found.device}"
+            return f"expected memory of device {parameter.device}, found {found.device}{_copy_there(parameter, found)}"
         case Status.DTYPE:
             converted = f"; runtime.array(…, '{parameter.dtype}') converts a copy"
             return f"expected {parameter.dtype}, found {found.dtype}{'' if parameter.is_output else converted}"
@@ -133,6 +134,14 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
 def _remedy(parameter: Parameter, kind: str) -> str:
     """How to make an array that fits: a copy of an input, new memory for an output."""
     return f"runtime.empty makes {kind} array" if parameter.is_output else f"runtime.array makes {kind} copy"
+
+
+def _copy_there(parameter: Parameter, found: NDArray) -> str:
+    """How to have memory on the device of a parameter, if what was given is the host's."""
+    if found.device.kind is not DeviceKind.CPU:
+        return ""
+    given = f"runtime.{'empty' if parameter.is_output else 'array'}(…, device={str(parameter.device)!r})"
+    return f"; {given} makes {'an array' if parameter.is_output else 'a copy'} there"
 
 
 def _is_as_expected(signature: Signature, arguments: Sequence[NDArray], failure: Failure) -> bool:

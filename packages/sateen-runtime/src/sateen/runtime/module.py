@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +18,7 @@ from sateen.runtime.abi import ABI_VERSION, OLDEST_ABI_VERSION, Failure, PublicF
 from sateen.runtime.device_functions import DeviceFailure, DeviceFunctions
 from sateen.runtime.diagnosis import failure_of, failure_of_device, failure_of_function, wrong_argument, wrong_count
 from sateen.runtime.display import did_you_mean, named
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.files import read_regular
 from sateen.runtime.host import HOSTED_BY_PROCESS, PROCESS_POOL, Hosting, HostPool
@@ -223,13 +226,28 @@ def _array_of(parameter: Parameter, value: Argument) -> NDArray:
     """An argument as an array. Raises ArgumentError for a value that is none, and no number of the parameter's type."""
     if not isinstance(value, (bool, int, float, np.generic)) or parameter.shape or parameter.is_output:
         return NDArray.of(value)  # type: ignore[arg-type]
-    try:
-        number = array(value, parameter.dtype)
-    except OverflowError:
-        number = None
-    if number is None or (not parameter.dtype.is_float and number.numpy()[()] != value):
+    number = None
+    if _is_kind_of(parameter.dtype, value):
+        with np.errstate(over="ignore"), suppress(OverflowError):
+            number = array(value, parameter.dtype)
+    if number is None or not _is_close(number.numpy().item(), value):
         raise ArgumentError(f"expected a number of {parameter.dtype}, found {value!r}")
     return number
+
+
+def _is_kind_of(dtype: DType, number: bool | float | np.generic) -> bool:
+    """Whether a number may become one of `dtype`: a truth value a bool, an integer an integer, both kinds a float."""
+    if isinstance(number, (bool, np.bool_)) or dtype.is_bool:
+        return isinstance(number, (bool, np.bool_)) and dtype.is_bool
+    is_real = not isinstance(number, np.complexfloating)
+    return is_real if dtype.is_float else isinstance(number, (int, np.integer))
+
+
+def _is_close(found: float, number: float | np.generic) -> bool:
+    """Whether the value that a parameter gets is the given number, rounded if it is a float."""
+    if not isinstance(found, float):
+        return bool(found == number)
+    return not math.isinf(found) or bool(number == found)
 
 
 def function_named(name: str, functions: Mapping[str, AnyFunction]) -> AnyFunction:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir.expr import AxisKind, IterVar
 from sateen.tensor_ir.ir.identity import is_among
+from sateen.tensor_ir.ir.stmt import LoopKind
+from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.state import StageState
+from sateen.tensor_ir.te.threads import VTHREAD
 
 
 def require_axis(stage: StageState, axis: IterVar, primitive: str) -> None:
@@ -59,6 +62,29 @@ def require_data(stage: StageState, axis: IterVar, primitive: str, reason: str) 
     require_independent(stage, axis, primitive)
     if axis.kind is AxisKind.REDUCE:
         raise ScheduleError(f"{at(stage, primitive, axis)}: it is a reduction, {reason}")
+
+
+def require_unmarked(stage: StageState, axis: IterVar, primitive: str, where: str) -> None:
+    """Check that the schedule doesn't say how a loop runs that `primitive` replaces: the new loops would not run so.
+
+    The pragma of a split with `tail="partition"` is a wish, which may go.
+    """
+    marks = [manner(stage, axis)] if axis in stage.kinds else []
+    is_tail = any(isinstance(r, Split) and r.outer is axis and r.tail is Tail.PARTITION for r in stage.relations)
+    own = [("partition", True)] if is_tail else []
+    marks += [f"marked by pragma {key}" for key, value in stage.pragmas.get(axis, ()) if (key, value) not in own]
+    if marks:
+        raise ScheduleError(
+            f"{where}: the loop is {marks[0]} already, and those in its place would not be; call {primitive} first"
+        )
+
+
+def manner(stage: StageState, axis: IterVar) -> str:
+    """How a loop runs, where a primitive has said it."""
+    kind = stage.kinds[axis]
+    if kind in (LoopKind.THREAD, LoopKind.VTHREAD):
+        return f"bound to {stage.threads.get(axis, VTHREAD)}"
+    return kind.name.lower()
 
 
 def require_independent(stage: StageState, axis: IterVar, primitive: str) -> None:

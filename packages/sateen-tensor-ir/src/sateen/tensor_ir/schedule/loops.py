@@ -17,6 +17,7 @@ from sateen.tensor_ir.schedule.checks import (
     require_expressions,
     require_own,
     require_own_storage,
+    require_unmarked,
     require_untimed,
 )
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
@@ -52,6 +53,7 @@ class LoopPrimitives(StageState):
     ) -> Split:
         """The relation that a split makes, checked."""
         require_own(self, parent, "split")
+        require_unmarked(self, parent, "split", at(self, "split", parent))
         if (factor is None) == (nparts is None):
             raise ScheduleError(f"{at(self, 'split', parent)}: give either factor= or nparts=")
         count, word = (factor, "factor") if factor is not None else (nparts, "nparts")
@@ -154,6 +156,8 @@ class LoopPrimitives(StageState):
                     f"{at(self, 'fuse', axis)}: {first.name!r} is a {first.kind.value} axis and {axis.name!r} "
                     f"a {axis.kind.value} axis"
                 )
+            if len(axes) > 1:
+                require_unmarked(self, axis, "fuse", at(self, "fuse", axis))
         place = position(first, self.leaves)
         for offset, (outer, inner) in enumerate(pairwise(axes)):
             if not is_among(inner, self.leaves[place + offset + 1 : place + offset + 2]):

@@ -12,6 +12,7 @@ from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREADS, VTHREADS, LoopKind
 from sateen.tensor_ir.schedule.checks import (
     at,
+    manner,
     require_data,
     require_expressions,
     require_independent,
@@ -130,8 +131,10 @@ class RunPrimitives(StageState):
         """Say how a loop runs, once."""
         known = self.kinds.get(axis)
         if known is not None and (known is not kind or kind is LoopKind.THREAD):
-            now = f"bound to {self.threads[axis]}" if known is LoopKind.THREAD else known.name.lower()
-            raise ScheduleError(f"{at(self, primitive, axis)}: the loop is {now} already; split it to do both")
+            raise ScheduleError(
+                f"{at(self, primitive, axis)}: the loop is {manner(self, axis)} already; call split before both and "
+                "give one part to each"
+            )
         self.kinds[axis] = kind
 
     def pragma(self, axis: IterVar, key: str, value: object = True) -> None:

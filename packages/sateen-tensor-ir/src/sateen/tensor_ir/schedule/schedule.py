@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
-from sateen.tensor_ir.schedule.checks import require_axis
+from sateen.tensor_ir.schedule.checks import require_axis, require_unmarked
 from sateen.tensor_ir.schedule.groups import Group, between, inline_all, is_elementwise, is_injective
 from sateen.tensor_ir.schedule.relations import Fuse, Split
 from sateen.tensor_ir.schedule.stage import Stage
@@ -151,6 +151,9 @@ class Schedule:
             raise ScheduleError(
                 f"cache_write of {tensor.name!r}: its reduce axes are already split; call cache_write first"
             )
+        for leaf in stage.leaves:
+            if leaf.kind is AxisKind.REDUCE:
+                require_unmarked(stage, leaf, "cache_write", f"cache_write of {tensor.name!r}, axis {leaf.name!r}")
         fresh: dict[ex.Var, IterVar] = {}
         for a in (*op.axis, *op.reduce_axis):  # the extent of a reduction may depend on data axes
             extent = substitute(a.extent, fresh)
@@ -206,6 +209,8 @@ class Schedule:
         first = op.body[0]
         assert isinstance(first, Reduce)
         leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.REDUCE]
+        for leaf in leaves:
+            require_unmarked(stage, leaf, "rfactor", f"rfactor of {tensor.name!r}, axis {leaf.name!r}")
         values, guards = _axis_values([r for r in stage.relations if _reduces(r)], leaves)
         data: dict[ex.Var, IterVar] = {a: IterVar(a.name, extent=a.extent, span=a.span) for a in op.axis}
         factor = IterVar(axis.name, extent=axis.extent, span=axis.span)
