@@ -639,5 +639,5 @@ REFUSALS = (
         "uses a register buffer that belongs to the code around",
         CodegenError,
     ),
-    Refusal("parallel lanes", _then_build(_parallel_lanes), "a parallel loop inside a vectorized one", CodegenError),
+    Refusal("parallel lanes", _then_lower(_parallel_lanes), "whose lanes start no threads"),
 )

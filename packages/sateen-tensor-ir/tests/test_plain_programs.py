@@ -528,9 +528,24 @@ for i in [0, 4):
     C[i, j_1] = A[i, j_1] * B.kept[j_1]
 """,
     ),
+    "a single element is a value for the threads of a loop": (
+        "for i in [0, 4):\n  parallel j in [0, 16):\n    C[i, j] = A[i, j] * B[0, 0]",
+        """
+let B.element = B[0, 0]
+for i in [0, 4):
+  parallel j in [0, 16):
+    C[i, j] = A[i, j] * B.element
+""",
+    ),
 }
 
 NO_LOADS = {
+    "registers, which threads don't share": """
+for i in [0, 4):
+  parallel k in [0, 3):
+    vectorized j in [0, 16):
+      C[i * 3 + k, j] = A[k, j] * B[0, j]
+""",
     "what the loop stores": "for i in [0, 4):\n  C[i, 1] = 1.0f\n  C[i, 0] = C[0, 1] * 2.0f",
     "what may not be loaded": "for i in [0, 4):\n  C[i, 0] = select(A[i, 0] > 0.0f, B[0, 0], 0.0f)",
     "what is loaded under a condition": "for i in [0, 4):\n  if A[i, 0] > 0.0f:\n    C[i, 0] = B[0, 0]",

@@ -24,6 +24,7 @@ def check_legality(plans: Plans, analyzer: Analyzer) -> None:
     """Raise ScheduleError, which names stage and loop, if the planned loops would change the result."""
     for stage, plan in plans.items():
         _check_vectorized_hosts(stage)
+        _check_parallel_lanes(plan, analyzer)
         _check_threads(plan, analyzer)
         _check_virtual_threads(plan, analyzer)
         _check_double_buffer(plans, stage)
@@ -40,6 +41,20 @@ def _check_vectorized_hosts(stage: StageState) -> None:
             raise ScheduleError(
                 f"compute_at: stage {stage.name!r} is computed inside the vectorized loop {leaf.name!r} of "
                 f"{host.name!r}, whose lanes would share its storage; compute it at a loop outside of that"
+            )
+
+
+def _check_parallel_lanes(plan: StagePlan, analyzer: Analyzer) -> None:
+    """The lanes of a vector start no threads; a loop of one iteration is none."""
+    stage, vectorized = plan.stage, None
+    for leaf in stage.leaves:
+        kind = stage.kinds.get(leaf)
+        if kind is LoopKind.VECTORIZED and analyzer.constant(plan.loops[leaf]) != 1:
+            vectorized = leaf
+        elif kind is LoopKind.PARALLEL and vectorized is not None:
+            raise ScheduleError(
+                f"parallel in stage {stage.name!r}, axis {leaf.name!r}: it is inside the vectorized loop "
+                f"{vectorized.name!r}, whose lanes start no threads; reorder {leaf.name!r} before {vectorized.name!r}"
             )
 
 

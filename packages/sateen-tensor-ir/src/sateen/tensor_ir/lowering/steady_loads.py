@@ -57,6 +57,8 @@ class SteadyLoads:
         tile = Tile(access.node.buffer, indices, own)
         if not own:
             return None if any(isinstance(n, Load) for n in mentioned) else tile
+        if any(isinstance(step, For) and step.kind is LoopKind.PARALLEL for step in access.chain):
+            return None  # its threads share no registers; a single element is a value, which they are given
         forms = [self.analyzer.form(i) for i in indices]
         is_kept = tile.lanes > 1 and not is_in_vector and not is_rounded(tile.buffer.dtype)
         return tile if is_kept and tile.is_one_to_one(forms) else None
