@@ -12,9 +12,14 @@ from math import prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr, IterVar
-from sateen.topi.schedules.computation import Computation, on_cpu
+from sateen.topi.schedules.by_element import schedule_by_element
+from sateen.topi.schedules.computation import Computation, for_machines
 from sateen.topi.schedules.register_tiles import elements, extent_of, host_of, reduce_in_vectors, share_among_threads
+from sateen.topi.schedules.thread_tiles import host_on_device
 from sateen.topi.types import Layout, View
+
+ROW_THREADS = 256
+"""The most threads that share a row on a device."""
 
 
 def flattened(index: Sequence[Expr], extents: Sequence[int]) -> Expr:
@@ -97,7 +102,44 @@ class Rows:
         def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
             self._schedule(s, result, output, machine)
 
-        return Computation((View(result, self.shape, Layout.row_major(len(self.shape))),), on_cpu(schedule))
+        def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+            self._schedule_on_device(s, result, output, machine)
+
+        view = View(result, self.shape, Layout.row_major(len(self.shape)))
+        return Computation((view,), for_machines(schedule, on_device))
+
+    def _schedule_on_device(self, s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machine) -> None:
+        """A block per row, whose threads share its elements and combine their parts of each statistic.
+
+        Rows across memory get a thread for each element and for each statistic, so that neighbours read neighbours.
+        """
+        gpu = machine.gpu
+        assert gpu is not None
+        if self.inner > 1:
+            schedule_by_element(s, output, machine)
+            return
+        host = host_on_device(s, result, output)
+        if host is not result:
+            s[result].compute_inline()
+        threads = 1 << (min(self.length, gpu.block_threads, ROW_THREADS).bit_length() - 1)
+        stage = s[host]
+        axes = list(stage.axes)
+        row = stage.fuse(*axes[self.begin :])
+        if self.begin:
+            block = stage.fuse(*axes[: self.begin])
+        else:
+            block, row = stage.split(row, self.length)
+        stage.bind(block, te.thread_axis("blockIdx.x"))
+        stage.bind(stage.split(row, threads)[1], te.thread_axis("threadIdx.x"))
+        for tensor in self.stages:
+            part = s[tensor]
+            if not part.op.reduce_axis:
+                part.compute_inline()
+                continue
+            part.set_scope("shared")
+            part.compute_at(stage, block)
+            (terms,) = part.op.reduce_axis
+            part.bind(part.split(terms, threads)[1], te.thread_axis("threadIdx.x"))
 
     def _schedule(self, s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machine) -> None:
         host = host_of(s, result, output, machine)
