@@ -270,7 +270,8 @@ def test_hardware_threads_are_refused_by_a_target_that_has_none():
     chain = fused_chain()
     chain.c.bind(chain.i, te.thread_axis("threadIdx.x"))
     refuses(
-        "loop 'i' is bound to threadIdx.x; the target has no such threads",
+        "loop 'i' is bound to threadIdx.x; processors have no such threads: build for a device, such as opencl, or "
+        "call parallel or vectorize instead of bind",
         lambda: build_functions([lower(chain.s, [chain.A, chain.C])]),
         CodegenError,
     )
@@ -327,6 +328,17 @@ def test_marked_reduce_loops_are_not_replaced():
     there = "the loop is unrolled already, and those in its place would not be; call"
     refuses(f"cache_write of 'R', axis 'k': {there} cache_write first", lambda: s.cache_write(R, "local"))
     refuses(f"rfactor of 'R', axis 'k': {there} rfactor first", lambda: s.rfactor(R, k))
+
+
+def test_an_axis_from_before_an_rfactor_is_told_from_the_new_one():
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis(8, "k")
+    R = te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="R")
+    s = te.create_schedule(R)
+    ko, ki = s[R].split(k, 2)
+    RF = s.rfactor(R, ki)
+    end = "'ko': it is no loop of this stage, whose loops are ki, i, ko; that one is another axis: rfactor"
+    refuses(f"reorder in stage 'R.rf', axis {end}", lambda: s[RF].reorder(ko, RF.op.axis[0]))
+    refuses(f"split in stage 'R.rf', axis {end}", lambda: s[RF].split(ko, 2))
 
 
 def test_lanes_are_not_partitioned():

@@ -175,6 +175,8 @@ def test_misused_domains_and_axes_of_reductions():
     refused("reduce_axis 'r' expects an extent of at least 0, found -4", lambda: te.reduce_axis(-4))
     refused("reduce_axis 'r' expects a domain (0, extent), found (0, 4, 2)", lambda: te.reduce_axis((0, 4, 2)))
     refused("sum expects axes made by te.reduce_axis, found 0", lambda: te.sum(a[0], axis=0))
+    refused("sum expects axes made by te.reduce_axis, found none", lambda: te.sum(a[0]))
+    refused("prod expects axes made by te.reduce_axis, found none", lambda: te.prod(a[0]))
 
 
 def test_a_reducer_gives_a_value_per_source():
@@ -183,6 +185,12 @@ def test_a_reducer_gives_a_value_per_source():
     refused("short expects a tuple of 2 values from combine, found 1", lambda: short((a[r], a[r]), axis=r))
     other = te.comm_reducer(lambda x, y: x < y, lambda t: 0.0, "other")
     refused("other expects values of float32 from combine, found bool", lambda: other(a[r], axis=r))
+    pair = "calls combine with two values, as the source is no tuple, which fails: "
+    refused(f"short {pair}'Var' object is not subscriptable", lambda: short(a[r], axis=r))
+    single = te.comm_reducer(lambda x: x, lambda t: te.const(0, t), "single")
+    refused(f"single {pair}", lambda: single(a[r], axis=r))
+    start = te.comm_reducer(lambda x, y: x, lambda t: (0.0, 0.0), "start")
+    refused("start calls identity with 2 types, which fails: ", lambda: start((a[r], a[r]), axis=r))
 
 
 def test_a_constant_is_a_copy():

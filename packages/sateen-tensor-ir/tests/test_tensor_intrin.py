@@ -323,7 +323,7 @@ def called(*blocks: Any, shape: Any = (2, 4), **options: Any) -> Callable[[], ob
     ("attempt", "message"),
     [
         (declared(op=Y), "expects the operation of a te.compute, found tensor 'Y'; its operation is .op"),
-        (declared(op=X.op), "expects the operation of a te.compute"),
+        (declared(op=X.op), "expects the operation of a te.compute, found the PlaceholderOp 'X'"),
         (declared(), "expects a function that gives code, or otherwise='definition', found neither"),
         (declared(otherwise="loops"), "expects otherwise to be refuse or definition, found 'loops'"),
         (declared(3), "a statement or a call, a StatementText, and VectorCall or FunctionText, found int"),

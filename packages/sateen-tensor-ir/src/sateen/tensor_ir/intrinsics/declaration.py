@@ -55,7 +55,11 @@ def decl_tensor_intrin(
     """
     where = f"decl_tensor_intrin of {name!r}"
     if not isinstance(op, Operation) or not op.body:
-        found = f"tensor {op.name!r}; its operation is .op" if isinstance(op, Tensor) else f"{op!r:.80}"
+        found = f"{op!r:.80}"
+        if isinstance(op, Tensor):
+            found = f"tensor {op.name!r}; its operation is .op"
+        elif isinstance(op, Operation):
+            found = f"the {type(op).__name__} {op.name!r}"
         raise ExpressionError(f"{where} expects the operation of a te.compute, found {found}")
     if otherwise not in OTHERWISE:
         raise ExpressionError(f"{where} expects otherwise to be {' or '.join(OTHERWISE)}, found {otherwise!r:.80}")

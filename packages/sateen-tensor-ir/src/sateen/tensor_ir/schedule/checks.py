@@ -135,5 +135,9 @@ def at(stage: StageState, primitive: str, axis: IterVar) -> str:
 
 
 def twin(stage: StageState, axis: IterVar) -> str:
-    """The hint for an axis of another stage with the name of a loop here."""
-    return "; that one is of another tensor" if any(leaf.name == axis.name for leaf in stage.leaves) else ""
+    """The hint for an axis that is no loop here, but has the name of one."""
+    if all(leaf.name != axis.name for leaf in stage.leaves):
+        return ""
+    if axis.kind is AxisKind.REDUCE and axis.name in [own.name for own in stage.op.reduce_axis]:
+        return "; that one is another axis: rfactor and cache_write make new ones, those of op.axis and op.reduce_axis"
+    return "; that one is of another tensor"

@@ -19,6 +19,7 @@ from sateen.tensor_ir.schedule.checks import (
     require_own_storage,
     require_unmarked,
     require_untimed,
+    twin,
 )
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.state import StageState
@@ -232,7 +233,9 @@ class LoopPrimitives(StageState):
         owner = next((s for s in self.schedule.stages if is_among(axis, s.leaves)), None)
         where = f"reorder in stage {self.name!r}, axis {axis.name!r}"
         if owner is None:
-            raise ScheduleError(f"{where}: it is no loop of this stage, whose loops are {self.loop_names}")
+            raise ScheduleError(
+                f"{where}: it is no loop of this stage, whose loops are {self.loop_names}{twin(self, axis)}"
+            )
         if axis.kind is not AxisKind.REDUCE or owner.attach is None or owner.attach[0] is not self:
             raise ScheduleError(
                 f"{where}: it is a loop of {owner.name!r}; only a reduce loop of a stage computed at this one may "

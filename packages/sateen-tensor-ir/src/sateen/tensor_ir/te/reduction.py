@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from sateen.runtime.display import counted
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir.choices import subscript
@@ -99,8 +100,14 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
         kinds = [s.dtype for s in sources]
         left = tuple(Var(f"left{i}", k) for i, k in enumerate(kinds))
         right = tuple(Var(f"right{i}", k) for i, k in enumerate(kinds))
-        results = _state(name, "combine", combine(left, right) if many else (combine(left[0], right[0]),), kinds)
-        start = _state(name, "identity", identity(*kinds) if many else (identity(kinds[0]),), kinds)
+        if many:
+            count = len(kinds)
+            state = _called(name, "combine", combine, (left, right), f"two tuples of {counted(count, 'value')}")
+            first = _called(name, "identity", identity, kinds, counted(count, "type"))
+        else:
+            state = (_called(name, "combine", combine, (left[0], right[0]), "two values, as the source is no tuple"),)
+            first = (_called(name, "identity", identity, kinds, "a type, as the source is no tuple"),)
+        results, start = _state(name, "combine", state, kinds), _state(name, "identity", first, kinds)
         combiner = Combiner(name, left, right, results, start)
         outputs = tuple(Reduce(combiner, sources, axes, condition, i, k) for i, k in enumerate(kinds))
         return outputs if many else outputs[0]
@@ -116,6 +123,14 @@ def _named(name: str, given: Sequence[Any], axis: Any, where: Any) -> tuple[Any,
     if found[0] is None:
         raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found none")
     return found[0], found[1]
+
+
+def _called(name: str, what: str, function: Callable[..., Any], arguments: Sequence[Any], given: str) -> Any:
+    """What a function of the reducer gives. Raises ExpressionError if it can't be called with these arguments."""
+    try:
+        return function(*arguments)
+    except TypeError as error:
+        raise ExpressionError(f"{name} calls {what} with {given}, which fails: {error}") from error
 
 
 def _state(name: str, what: str, values: Any, kinds: Sequence[DType]) -> tuple[Expr, ...]:
@@ -136,13 +151,13 @@ _max = comm_reducer(maximum, min_value, "max")
 _min = comm_reducer(minimum, max_value, "min")
 
 
-def sum(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
-    """Σ source over `axis`; terms where `where` is false are absent."""
+def sum(source: Expr, axis: IterVar | Sequence[IterVar] | None = None, where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
+    """Σ source over `axis`, which must be given; terms where `where` is false are absent."""
     return _sum(source, axis=axis, where=where)  # type: ignore[no-any-return]
 
 
-def prod(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:
-    """Product of source over `axis`; terms where `where` is false are absent."""
+def prod(source: Expr, axis: IterVar | Sequence[IterVar] | None = None, where: Expr | None = None) -> Expr:
+    """Product of source over `axis`, which must be given; terms where `where` is false are absent."""
     return _prod(source, axis=axis, where=where)  # type: ignore[no-any-return]
 
 

@@ -112,7 +112,10 @@ class Statements:
         self.environment.lane, self.environment.width = None, 0
 
     def _thread(self, s: For) -> None:
-        raise CodegenError(f"loop {s.var.name!r} is bound to {s.thread}; the target has no such threads")
+        raise CodegenError(
+            f"loop {s.var.name!r} is bound to {s.thread}; processors have no such threads: build for a device, such as "
+            "opencl, or call parallel or vectorize instead of bind"
+        )
 
     def _serial(self, s: For) -> None:
         if self.chunk is not None and s is self.chunk[0]:
