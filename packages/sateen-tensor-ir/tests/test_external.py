@@ -213,6 +213,12 @@ def test_intrinsics_of_llvm() -> None:
     wrong = te.compute((4,), lambda i: te.call_llvm_intrin("int32", "llvm.no.such.i32", x[i]), name="y")
     with pytest.raises(CodegenError, match=r"llvm\.no\.such\.i32"):
         build(te.create_schedule(wrong), [x, wrong])
+    three = te.compute((4,), lambda i: te.call_llvm_intrin("int32", "llvm.ctlz.i32", x[i], x[i], x[i]), name="y")
+    with pytest.raises(CodegenError) as caught:
+        build(te.create_schedule(three), [x, three])
+    begin = "generated LLVM text is not valid; it calls llvm.ctlz.i32, whose operands may be at fault: "
+    assert str(caught.value).startswith(begin)
+    assert len(set(lines := str(caught.value).splitlines())) == len(lines)
     mistyped = te.compute((4,), lambda i: te.call_llvm_intrin("int32", "llvm.ctlz.i64", x[i]), name="y")
     with pytest.raises(CodegenError, match="ctlz"):
         build(te.create_schedule(mistyped), [x, mistyped])

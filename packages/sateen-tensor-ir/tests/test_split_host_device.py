@@ -132,7 +132,8 @@ TWO_GRIDS = """
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (UNBOUND, "f: expected loops that are bound to blocks and threads, found work for the host:\nfor i in [0, 4):"),
+        (UNBOUND, "f: expected loops that are bound to blocks and threads, found work for the host, which stores 'B'"),
+        (UNBOUND, "stores 'B'; bind them by the schedule:\nfor i in [0, 4):"),
         (SHARED_OUTSIDE, "'T' is computed outside of all kernels and expects scope global, found shared;"),
         (GLOBAL_INSIDE, "'T' is computed inside of a kernel and expects scope shared, local or register,"),
         (LOCAL_FOR_ALL_THREADS, "'T' in scope local is used in loop 't', bound to threadIdx.x, but computed for"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sateen.runtime.device import Device
+from sateen.runtime.display import named
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
@@ -123,10 +124,12 @@ class _Splitter:
     def host(self, s: Stmt, around: tuple[Var, ...]) -> Stmt:
         """A statement of the host; `around` are the variables that loops around it bind."""
         if not any(isinstance(n, For) and n.kind is LoopKind.THREAD for n in walk(s)):
+            stored = named(sorted(repr(b.name) for b in all_written(s)))
+            found = f"work for the host, which stores {stored}"
             place = f", {s.span}" if s.span is not None else ""
             raise LoweringError(
-                f"{self.function.name}: expected loops that are bound to blocks and threads, found work for the "
-                f"host{place}:\n{str(s).splitlines()[0]}"
+                f"{self.function.name}: expected loops that are bound to blocks and threads, found {found}; bind them "
+                f"by the schedule{place}:\n{str(s).splitlines()[0]}"
             )
         match s:
             case Seq():

@@ -193,7 +193,10 @@ def compile_text(
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        raise CodegenError(f"generated LLVM text is not valid: {error}") from error
+        told = "\n".join(dict.fromkeys(str(error).strip().splitlines()))  # LLVM repeats a fault for each call
+        names = ", ".join(intrinsics)
+        called = f"; it calls {names}, whose operands may be at fault" if names else ""
+        raise CodegenError(f"generated LLVM text is not valid{called}: {told}") from error
     known = {f.name for f in module.functions if list(f.attributes)}  # LLVM knows those of its intrinsics
     for name in intrinsics:
         if name not in known:
