@@ -220,6 +220,53 @@ def test_a_thread_finds_its_own_elements_again_in_every_part_of_a_tile():
     assert text(2, 8).count("barrier global") == 1
 
 
+@pytest.mark.parametrize(
+    ("place", "count"),
+    [
+        ("(t + k) % 8", 1),
+        ("t", 0),
+        ("k * 8 + t", 0),
+        ("(k * 8 + t) % 8", 0),
+        ("7 - t", 1),
+        ("(k * 8 + t) // 4", 0),
+        ("k * 4 + t", 1),
+    ],
+)
+@pytest.mark.parametrize("scope", ["shared", "global"])
+def test_a_store_waits_for_other_threads_that_stored_to_the_same_element_before(place, count, scope):
+    body = f"""
+        thread blockIdx.x b in [0, 1):
+          allocate S: shared float32[64]
+          for k in [0, 5):
+            thread threadIdx.x t in [0, 8):
+              S[{place}] = A[t]
+          thread threadIdx.x u in [0, 8):
+            B[u] = S[7 - u]
+    """
+    if scope == "global":
+        body = body.replace("S[", "B[").replace("B[u] = B[7 - u]", "C[0, u] = B[7 - u]").replace("  allocate S: s", "#")
+        body = "\n".join(line for line in body.splitlines() if "#" not in line)
+    text = format_stmt(insert_barriers(function(body).body))
+    in_loop, _ = text.split("thread threadIdx.x u")
+    assert in_loop.count("barrier") == count + 1, "one before the load of another thread's element"
+
+
+def test_the_loop_whose_iterations_store_to_the_same_elements_waits():
+    body = """
+        thread blockIdx.x b in [0, 1):
+          allocate S: shared float32[8, 64]
+          for o in [0, 3):
+            for k in [0, 8):
+              thread threadIdx.x t in [0, 8):
+                S[{row}, {column}] = A[t]
+    """
+    assert barriers(body.format(row="k", column="7 - t")) == ["for k in [0, 8):"]
+    assert barriers(body.format(row="o", column="7 - t")) == ["thread threadIdx.x t in [0, 8):"]
+    assert barriers(body.format(row="o", column="k * 8 + 7 - t")) == []
+    repeated = body.format(row="k", column="7 - t").replace("for o in [0, 3):", "while A[0] < 1.0f:")
+    assert barriers(repeated) == ["for k in [0, 8):"]
+
+
 HALVES = """
     thread blockIdx.x b in [0, 8):
       allocate S: shared float32[2, 8]

@@ -6,7 +6,7 @@ other. The accesses of two different thread loops to one buffer are not: there t
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -46,11 +46,12 @@ def insert_barriers(statement: Stmt) -> Stmt:
 
     Two accesses conflict if one is a store and they are not in the same iteration of a thread loop along every
     threadIdx, unless they are to different halves of a double buffer (`S[k % 2, …]` and `S[(k + 1) % 2, …]`). The back
-    edge of a loop counts as well: elements must have been read before the next iteration overwrites them. A store does
-    not conflict with itself there, since a stage computes each element once. Barriers are put as far out as the
-    conflict allows. That is so for shared memory, and for global memory that a kernel both stores and loads. There,
-    accesses don't conflict if their places show that one thread makes both: `G[k, t]` and `G[k + 1, t]`. Raises
-    LoweringError if a barrier would be needed in a place that not all threads reach.
+    edge of a loop counts as well: elements must have been read before the next iteration overwrites them. There a
+    store conflicts with itself, too, unless its place tells the iteration: `S[k * 8 + t]`. Barriers are put as far out
+    as the conflict allows. That is so for shared memory, and for global memory that a kernel both stores and loads.
+    Accesses to global memory, and one store in two iterations, don't conflict if their places show that one thread
+    makes both: `G[k, t]` and `G[k + 1, t]`. Raises LoweringError if a barrier would be needed in a place that not all
+    threads reach.
     """
     return _Kernels().rewrite(statement)
 
@@ -83,7 +84,8 @@ class _Access:
 
     None stands for an iteration that has ended, or for no loop inside of the buffer's allocation. `halves` are the
     indices along dimensions of two elements which are the same for all threads, as long as their variables keep the
-    values that they had. `owners` are the ways in which a place in global memory tells the thread, per axis.
+    values that they had. `owners` are the ways in which its place tells the thread, per axis. `carried` are the loops
+    around of which another iteration made the access, to elements that this one may access again.
     """
 
     buffer: Buffer
@@ -91,6 +93,7 @@ class _Access:
     loops: tuple[For | None, ...]
     owners: tuple[frozenset[Owner], ...]
     halves: tuple[Expr | None, ...] = ()
+    carried: frozenset[Stmt] = frozenset()
 
     def after(self, loop: For) -> _Access:
         """The access after the end of that loop."""
@@ -101,11 +104,15 @@ class _Access:
         return replace(self, halves=tuple(None if e is not None and var in {*walk(e)} else e for e in self.halves))
 
     def conflicts(self, other: _Access) -> bool:
-        if self.buffer is not other.buffer or (self.store is None and other.store is None) or self.store is other.store:
+        if self.buffer is not other.buffer or (self.store is None and other.store is None):
+            return False
+        is_same = self.store is other.store
+        if is_same and not other.carried:
             return False
         if any(_are_apart(mine, yours) for mine, yours in zip(self.halves, other.halves, strict=False)):
             return False
-        apart = [a.isdisjoint(b) for a, b in zip(self.owners, other.owners, strict=True)]
+        has_owners = is_same or self.buffer.scope is Scope.GLOBAL
+        apart = [not has_owners or a.isdisjoint(b) for a, b in zip(self.owners, other.owners, strict=True)]
         loops = zip(self.loops, other.loops, apart, strict=True)
         return any(differ and (mine is None or mine is not yours) for mine, yours, differ in loops)
 
@@ -231,11 +238,19 @@ class _Kernel:
                         self._before(frozenset(self._loads(s.condition, self.open)))
                 if isinstance(s, For):
                     self.pending = frozenset(a.without(s.var) for a in self.pending)
+                self.pending = frozenset(self._carried(a, s) for a in self.pending)
                 if self.pending <= start:
                     break
                 self.pending |= start
-        self.pending |= outside
+        self.pending = frozenset(replace(a, carried=a.carried - {s}) for a in self.pending) | outside
         return replace(s, body=body)
+
+    def _carried(self, access: _Access, s: For | While) -> _Access:
+        """An access as the next iteration of a loop finds it."""
+        store = access.store
+        if isinstance(store, Store) and isinstance(s, For) and self.places.tells(store, s, self.uniform - {s.var}):
+            return access
+        return replace(access, carried=access.carried | {s})
 
     @contextmanager
     def _uniform(self, s: For | While, uneven: bool) -> Iterator[None]:
@@ -300,8 +315,7 @@ class _Kernel:
         within = loops[self.allocated_at.get(buffer, 0) :]
         innermost = {loop.thread: loop for loop in within}
         halves = (_half(i, extent, self.uniform) for i, extent in zip(indices, buffer.shape, strict=False))
-        is_global = buffer in self.exchanged
-        told = tuple(self.places.owners(indices, axis) if is_global else frozenset() for axis in self.axes)
+        told = tuple(self.places.owners(buffer, indices, axis) for axis in self.axes)
         return _Access(buffer, store, tuple(innermost.get(axis) for axis in self.axes), told, tuple(halves))
 
 
@@ -315,14 +329,30 @@ class _Places:
         for tag, extent in extents.items():
             self.analyzer.bind(self.axes[tag], 0, extent)
         self.values: dict[Var, Expr] = {}
+        self.blocks: list[Var] = []
         for loop in walk(kernel):
             if isinstance(loop, For) and loop.thread is not None:
                 self.values[loop.var] = loop.start + self.axes[loop.thread]
+                self.analyzer.bind(loop.var, loop.start, loop.extent)
+                if loop.thread in BLOCKS:
+                    self.blocks.append(loop.var)
             elif isinstance(loop, For) and loop.extent.dtype == loop.start.dtype == INDEX:
                 self.analyzer.bind(loop.var, loop.start, substitute(loop.extent, self.values))
 
-    def owners(self, indices: Sequence[Expr], axis: str) -> frozenset[Owner]:
+    def owners(self, buffer: Buffer, indices: Sequence[Expr], axis: str) -> frozenset[Owner]:
         """The ways in which indices tell the thread along an axis."""
         blocks = [self.axes[tag] for tag in BLOCKS]
-        places = [substitute(i, self.values) for i in indices]
+        places = [substitute(i, self.values) for i in _with_offset(buffer, indices)]
         return owners(places, self.axes[axis], self.extents[axis], blocks, self.analyzer)
+
+    def tells(self, store: Store, loop: For, fixed: Iterable[Var]) -> bool:
+        """Whether the place of a store tells the iteration of a loop around it, for equal values of the variables in
+        `fixed`: no two iterations store to one element."""
+        count = int(loop.extent.value) if isinstance(loop.extent, ex.Const) else None
+        places = _with_offset(store.buffer, store.indices)
+        return bool(owners(places, loop.var, count, [*self.blocks, *fixed], self.analyzer))
+
+
+def _with_offset(buffer: Buffer, indices: Sequence[Expr]) -> list[Expr]:
+    """The indices of an element and its place in memory, which tells a thread that goes through several dimensions."""
+    return [*indices, buffer.offset(tuple(indices))] if indices else []
