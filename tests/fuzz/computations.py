@@ -251,6 +251,38 @@ def places(rng: Random) -> Computation:
     return Computation("places", (P, A), (C,), whole_range=True)
 
 
+def indices(rng: Random) -> Computation:
+    """Arithmetic of indices nested at random, as numbers and as places: products of quotients and remainders, too."""
+    n, m = _extents(rng, 2, 17)
+    dtype = rng.choice(["int32", "uint32", "int64"])
+    A = te.placeholder((n, m), dtype, name="A")
+
+    def nested(depth: int, *leaves: Expr) -> Expr:
+        if depth == 0 or rng.random() < 0.15:
+            return rng.choice(leaves) + rng.choice([0, 0, 1, 5])
+        operation = rng.choice(["+", "-", "*", "*", "//", "//", "%", "%", "min", "select"])
+        a = nested(depth - 1, *leaves)
+        if operation in ("//", "%"):
+            by = rng.choice([2, 3, 4, 7])
+            return a // by if operation == "//" else a % by
+        b = nested(depth - 1, *leaves)
+        match operation:
+            case "+":
+                return a + b
+            case "-":
+                return a - b
+            case "*":
+                return a * b
+            case "min":
+                return te.minimum(a, b)
+        return te.select(a < b, a, b * 2)
+
+    B = te.compute((n, m), lambda i, j: nested(4, i, j).astype(dtype) + A[i, j], name="B")
+    C = te.compute((n, m), lambda i, j: A[nested(3, i, j) % n, nested(3, i, j) % m], name="C")
+    D = te.compute((n, m), lambda i, j: nested(3, A[i, j], B[i, j]) - C[n - 1 - i, j], name="D")
+    return Computation("indices", (A,), (D,))
+
+
 def deep(rng: Random) -> Computation:
     """An expression of many levels, some of which read the one before twice."""
     n, m = _extents(rng, 2, 17)
@@ -305,6 +337,7 @@ COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     lets,
     conversions,
     places,
+    indices,
     deep,
     recurrence,
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import subprocess
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from random import Random
 
 import numpy as np
 from computations import Computation
 from emulator import Emulator
 
-from sateen.runtime import Target
+from sateen.runtime import Module, Target, load_module
 from sateen.tensor_ir import CompiledModule, Machine, build_functions, te
 from sateen.tensor_ir.interpret import loop_oracle, te_oracle
 from sateen.tensor_ir.ir.stmt import Barrier, Function, If
@@ -53,6 +55,14 @@ def compiled(computation: Computation, function: Function, target: str = "llvm")
     return build_functions([function, default], target)
 
 
+def compiled_c(code: CompiledModule, folder: Path) -> Module:
+    """The functions of C99 text by the compiler for C, loaded."""
+    (folder / "f.c").write_text(code.source)
+    command = ["gcc", "-std=c99", "-O1", "-shared", "-fPIC", "f.c", "-o", "f.so", "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    return load_module(folder / "f.so")
+
+
 def check_on_device(computation: Computation, function: Function, code: CompiledModule, rng: Random) -> bool:
     """Raise WrongResultError unless the loops of a schedule, and its kernels, thread by thread, compute what the
     definition says in the interpreter, and on a device; False where this one can't judge.
@@ -84,10 +94,10 @@ def check_on_device(computation: Computation, function: Function, code: Compiled
 
 def check(
     computation: Computation, function: Function, code: CompiledModule, rng: Random, *, oracle: bool,
-    emulator: Emulator | None = None,
+    emulator: Emulator | None = None, called: CompiledModule | Module | None = None,
 ) -> None:  # fmt: skip
     """Raise WrongResultError unless a schedule and the default one compute what the definition says, and with `oracle`
-    its loops, too, as they are and after the passes for plain programs.
+    its loops, too, as they are and after the passes for plain programs. `called` has the functions if `code` is text.
 
     On this machine each runs twice, once with memory that nothing may touch directly behind each array, once directly
     before; in an emulator once, with such memory behind.
@@ -99,7 +109,7 @@ def check(
         arrays = [guarded(a, at_end) for a in inputs]
         results = [guarded(_garbage(a), at_end) for a in wanted]
         if emulator is None or library is None:
-            code[name](*arrays, *results)
+            (code if called is None else called)[name](*arrays, *results)
         else:
             emulator.call(library, name, [*arrays, *results])
         _compare(computation, results, wanted, f"{name} for {code.target}")

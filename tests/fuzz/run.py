@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ from typing import Any
 
 import emulator
 from computations import COMPUTATIONS, OF_PROCESSORS
-from execution import WrongResultError, check, check_on_device, compiled, lowered
+from execution import WrongResultError, check, check_on_device, compiled, compiled_c, lowered
 from random_schedules import Candidate, draw
 from refusals import REFUSALS, AcceptedError
 
@@ -43,8 +44,9 @@ TARGETS = {
     "x86-64-v2": "llvm -mcpu=x86-64-v2",
     "aarch64": ARM,
     "opencl": "opencl",
+    "c": str(Target("c", triple=Target.host().triple)),
 }
-ORDER = ["host", "x86-64-v2", "host", "opencl", "host", "x86-64-v3", "host", "host", "aarch64", "opencl", "host"]
+ORDER = ["host", "x86-64-v2", "host", "opencl", "host", "x86-64-v3", "host", "c", "aarch64", "opencl", "host"]
 """The targets of seeds, in turns; as many as divide neither the kinds of computations nor the seeds of a batch."""
 
 
@@ -58,6 +60,8 @@ def why_not(target: str) -> str:
         except DeviceError as error:
             return str(error)
         return ""
+    if target == "c":
+        return "" if shutil.which("gcc") else "gcc is not installed"
     missing = Target.host().missing_features(Target.of(TARGETS[target]))
     return f"this machine lacks {', '.join(missing)}" if missing else ""
 
@@ -123,7 +127,8 @@ def examine(seed: int, oracle: bool, only: str | None) -> dict[str, Any]:
             return record | {"refusals": refusals}
         with TemporaryDirectory() as folder:
             foreign = emulator.Emulator(Path(folder), emulator.AARCH64) if target == "aarch64" else None
-            check(computation, function, native, rng, oracle=oracle, emulator=foreign)
+            called = compiled_c(native, Path(folder)) if target == "c" else native
+            check(computation, function, native, rng, oracle=oracle, emulator=foreign, called=called)
     except Exception as error:  # noqa: BLE001 - every failure is a finding, reported with its schedule
         record["failure"] = "".join(traceback.format_exception(error)[-3:])
     return record | {"refusals": refusals}
