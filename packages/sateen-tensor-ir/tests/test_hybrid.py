@@ -577,7 +577,7 @@ def test_loops_whose_iterations_share_elements_keep_their_order():
             refused(inner)
     with pytest.raises(ScheduleError, match="its iterations follow those of 'to', since both share elements"):
         s[b].reorder(inner, outer)
-    with pytest.raises(ScheduleError, match="'t' is a[a-z ]* axis and 'i' a data"):
+    with pytest.raises(ScheduleError, match=r"'t' is a[a-z ]* axis and 'i' a data"):
         te.create_schedule(b)[b].fuse(t, i)
 
 
