@@ -216,6 +216,25 @@ def lets(rng: Random) -> Computation:
     return Computation("lets", (A,), (C,), whole_range=True)
 
 
+def ranges(rng: Random) -> Computation:
+    """A loop of an extern that changes its own range, and a stage that reads what it stores."""
+    n, first = rng.choice([16, 37, 64]), rng.randrange(8)
+    A = te.placeholder((n,), "int64", name="A")
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = te.ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, n, "i") as i:
+            result[i] = source[i] % 8 + (n - 8)
+        with ib.for_range(first, result[first], "j") as j:
+            result[j] = 3
+        return ib.get()
+
+    B = te.extern((n,), [A], body, name="B", dtype="int64")
+    C = te.compute((n,), lambda i: B[n - 1 - i] * 2, name="C")
+    return Computation("ranges", (A,), (C,), whole_range=True)
+
+
 def conversions(rng: Random) -> Computation:
     """Integers that become other ones and back, and comparisons of them, also of indices below zero."""
     n, m = _extents(rng, 2, 33)
@@ -340,6 +359,7 @@ COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     indices,
     deep,
     recurrence,
+    ranges,
 )
-OF_PROCESSORS = (lets, recurrence)
+OF_PROCESSORS = (lets, ranges, recurrence)
 """Those with loops that no schedule binds, an extern's and copies of initial rows: a device's host does no work."""
