@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from sateen.runtime import ScheduleError
-from sateen.tensor_ir import build, lower, te
+from sateen.tensor_ir import build, build_functions, lower, te
+from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.stmt import Allocate
 from sateen.tensor_ir.ir.visit import walk
 
@@ -56,6 +57,21 @@ def test_outputs_of_a_tuple_are_arguments_or_stay_inside(is_first: bool) -> None
     np.testing.assert_array_equal(found, a + 1 if is_first else a - 1)
     build(te.create_schedule(wanted), [A, first, second])(a, found, other)
     np.testing.assert_array_equal(other, a - 1)
+
+
+@pytest.mark.parametrize("kind", ["serial", "vectorized"])
+def test_values_of_a_tuple_are_complete_before_one_overwrites_what_others_read(kind: str) -> None:
+    first, second = te.compute((8,), lambda i: (A[i] + 1.0, A[i] * 2.0), name="both")
+    schedule = te.create_schedule([first, second])
+    if kind == "vectorized":
+        schedule[first].vectorize(first.op.axis[0])
+    function = lower(schedule, [A, first, second], aliased=[A, first])
+    given = np.arange(8, dtype=np.float32)
+    for execute in (build_functions([function]), lambda *arrays: run(function, list(arrays))):
+        shared, other = given.copy(), np.zeros(8, np.float32)
+        execute(shared, shared, other)
+        np.testing.assert_array_equal(shared, given + 1)
+        np.testing.assert_array_equal(other, given * 2)
 
 
 def test_an_operation_named_twice_gives_its_outputs_once() -> None:

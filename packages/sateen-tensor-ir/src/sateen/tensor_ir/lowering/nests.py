@@ -26,7 +26,7 @@ from sateen.tensor_ir.lowering.stage_buffers import StageBuffers
 from sateen.tensor_ir.lowering.stage_plan import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState
-from sateen.tensor_ir.te.reduction_state import State, update_state
+from sateen.tensor_ir.te.reduction_state import State, store_at_once, update_state
 from sateen.tensor_ir.te.tensor import Recurrence, Tensor
 
 
@@ -234,7 +234,7 @@ class _Nest(StageBody):
     def _stores(self) -> Stmt:
         """The stores of an element-wise body, or of the last K-block's epilogue."""
         values = [self.lowered(b) for b in self.plan.body]
-        body = sequence(*(Store(self.output(i), self.indices, v, self.span) for i, v in enumerate(values)))
+        body = store_at_once([(self.output(i), self.indices) for i in range(len(values))], values, self.span)
         for block, owner in self.stage.blocks.items():
             keys = self.analyzer.keys
             if keys.of(values[0]) != keys.of(self.partial(owner)):

@@ -1,4 +1,4 @@
-"""Statements on the state of a reduction: elements of buffers, one for each output."""
+"""Statements on the results of a stage, or the state of its reduction: elements of buffers, one for each output."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def update_state(combiner: Combiner, state: State, terms: Sequence[Expr], span: 
 def store_state(state: State, values: Sequence[Expr], span: Span | None = None) -> Stmt:
     """Store values as the state."""
     return sequence(*(Store(b, indices, v, span) for (b, indices), v in zip(state, values, strict=True)))
+
+
+def store_at_once(state: State, values: Sequence[Expr], span: Span | None = None) -> Stmt:
+    """Store values, all complete before the first is stored: outputs may be `aliased` to what the others read."""
+    if len(values) == 1:
+        return store_state(state, values, span)
+    new = [Var(f"value{i}", value.dtype) for i, value in enumerate(values)]
+    body = store_state(state, new, span)
+    for var, value in reversed([*zip(new, values, strict=True)]):
+        body = Let(var, value, body, span)
+    return body
