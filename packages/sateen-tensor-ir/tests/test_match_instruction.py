@@ -155,6 +155,32 @@ def test_a_block_of_which_little_is_read_must_exist() -> None:
         lower(s, [a, c])
 
 
+@pytest.mark.parametrize("kind", ["select", "where", "second of and"])
+def test_a_block_that_is_read_only_where_data_says_must_exist(kind: str) -> None:
+    def chosen(n: int, shift: int, size: int, name: str) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+        m, x, k = te.placeholder((n,), name="M"), te.placeholder((size,), name="X"), te.reduce_axis(n, "k")
+        if kind == "select":
+            result = te.compute((n,), lambda i: te.select(m[i] > 0.0, x[i - shift], 0.0), name=name)
+        elif kind == "where":
+            result = te.compute((), lambda: te.sum(x[k - shift], axis=k, where=m[k] > 0.0), name=name)
+        else:  # a definition may have the conditions in the other order
+            parts = [m[k] > 0.0, x[k - shift] > 0.0] if shift else [x[k] > 0.0, m[k] > 0.0]
+            result = te.compute((), lambda: te.sum(m[k], axis=k, where=te.all(*parts)), name=name)
+        return m, x, result
+
+    instruction = defined(chosen(4, 0, 4, "y")[2], "chosen")
+    for size in (64, 128):
+        m, x, c = chosen(128, 128 - size, size, "C")
+        s = te.create_schedule(c)
+        s[c].tensorize(s[c].split((*c.op.axis, *c.op.reduce_axis)[0], factor=4)[1], instruction)
+        if size == 128:
+            lower(s, [m, x, c])
+            continue
+        message = r"in X\[.* \* 4 - 64:4\]: expected 4 elements from .* on, found 64; the stage reads it only where a"
+        with pytest.raises(ScheduleError, match=message):
+            lower(s, [m, x, c])
+
+
 def test_several_outputs_are_one_instruction() -> None:
     best = te.comm_reducer(
         lambda x, y: (te.select(x[1] >= y[1], x[0], y[0]), te.select(x[1] >= y[1], x[1], y[1])),

@@ -25,6 +25,7 @@ from sateen.tensor_ir.ir.stmt import Intrinsic, Region, intrinsic
 from sateen.tensor_ir.ir.tensor_expr import Combiner, Read
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, substitute, walk
+from sateen.tensor_ir.lowering.cut_expressions import always_evaluated
 from sateen.tensor_ir.te.tensor import Tensor
 
 MOST_PAIRINGS = 1000
@@ -184,6 +185,10 @@ class _Pairing:
             for leaf in reversed(groups.get(axis, ())):
                 place, weight = place + leaf * weight, weight * (analyzer.constant(loops.leaves[leaf]) or 1)
             self.places[axis] = place
+        roots = loops.terms if ex.is_const(loops.where, True) else (loops.where,)
+        evaluated = always_evaluated(roots)
+        self.always = [n for e in roots for n in walk(e) if isinstance(n, Load) and id(n) in evaluated]
+        """The loads of the stage that each iteration does."""
 
     def statement(self) -> Intrinsic[TensorIntrinsic]:
         """The instruction, with the operands of the first way in which the computations are the same."""
@@ -289,21 +294,34 @@ class _Pairing:
         return not {n for atom in self.analyzer.form(index).terms for n in walk(atom)}.isdisjoint(self.loops.leaves)
 
     def _check_inside(self, operand: Tensor, region: Region) -> None:
-        """A block must be in its buffer. What the stage reads is; the definition may read less than the block."""
+        """A block must be in its buffer: what the stage reads in any case is, and the rest must be proved to be."""
         name = f"operand {operand.name!r} in {_text(region)}"
-        read = [r.indices for r in self.element.read if r.tensor is operand]
-        inside = Analyzer()
-        for axis in (*self.element.axes, *self.element.reduce_axes):
-            inside.bind(axis, 0, axis.extent)
-        whole = [
-            any(tuple(inside.interval(inside.form(indices[d]))) == (0, n - 1) for indices in read)
-            for d, n in enumerate(self.instruction.shape_of(operand))
-            if n != 1
-        ]
-        places = zip(region.indices, region.extents, region.buffer.shape, strict=True)
-        for is_whole, (base, extent, size) in zip(whole, [p for p in places if p[1] != 1], strict=True):
-            if not (is_whole or (self.analyzer.prove(base >= 0) and self.analyzer.prove(base + extent <= size))):
-                _differ(name, f"{extent} elements from {base} on", f"{size}")
+        for d, (base, extent, size) in enumerate(zip(region.indices, region.extents, region.buffer.shape, strict=True)):
+            if extent == 1 or self._reads_all_along(d, region):
+                continue
+            if not (self.analyzer.prove(base >= 0) and self.analyzer.prove(base + extent <= size)):
+                _differ(name, f"{extent} elements from {base} on", f"{size}{self._choice(region)}")
+
+    def _reads_all_along(self, dimension: int, region: Region) -> bool:
+        """Whether the loops read the first and the last index of a block along a dimension, whatever data says."""
+        loops = Analyzer()
+        for leaf, extent in self.loops.leaves.items():
+            loops.bind(leaf, 0, extent)
+        lows, highs = set(), set()
+        for load in self.always:
+            if load.buffer is region.buffer:
+                form = loops.form(self.analyzer.simplify(load.indices[dimension] - region.indices[dimension]))
+                if self.loops.leaves.keys() >= form.terms.keys():  # so each end is reached
+                    low, high = loops.interval(form)
+                    lows.add(low)
+                    highs.add(high)
+        return 0 in lows and region.extents[dimension] - 1 in highs
+
+    def _choice(self, region: Region) -> str:
+        """What an error says about a block of which the stage reads elements only where a condition holds."""
+        loads = [n for e in (*self.loops.terms, self.loops.where) for n in walk(e) if isinstance(n, Load)]
+        lazy = any(n.buffer is region.buffer and not is_among(n, self.always) for n in loads)
+        return "; the stage reads it only where a condition holds, so pad it, or leave the choice out" if lazy else ""
 
 
 def _each(attempts: Iterable[Iterator[Operands]]) -> Iterator[Operands]:
