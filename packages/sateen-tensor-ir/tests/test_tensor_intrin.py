@@ -303,6 +303,71 @@ def test_the_schedule_begins_with_the_instruction_and_caches_keep_it() -> None:
         save_json(c)
 
 
+def reversal(strides: Any = None, *, apart: bool = False) -> TensorIntrinsic:
+    """y[i] = 2·x[7 - i], whose code overwrites what it reads later if both are one block."""
+
+    def code(ins: list[Buffer], outs: list[Buffer]) -> Any:
+        ib = te.ir_builder.create()
+        x, y = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 8, "i") as i:
+            y[i] = x[7 - i] * 2.0
+        return ib.get()
+
+    x = te.placeholder((8,), name="x")
+    y = te.compute((8,), lambda i: x[7 - i] * 2.0, name="y")
+    both = {t: te.decl_buffer((8,), name=t.name, strides=strides, offset_factor=1) for t in (x, y)}
+    return te.decl_tensor_intrin(y.op, code, "reverse", both if apart else {x: both[x]})
+
+
+@pytest.mark.parametrize("strides", [None, [1], [te.var("step")]], ids=["compact", "constant", "variable"])
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_statement_reads_inputs_before_the_output_that_overlaps_them(first: int, strides: Any) -> None:
+    def body(ins: list[Buffer], outs: list[Buffer]) -> Any:
+        ib = te.ir_builder.create()
+        a, r = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 16, "i") as i:
+            r[i] = a[i]
+        ib.intrinsic(reversal(strides), [r.region((first,), (8,))], [r.region((0,), (8,))])
+        return ib.get()
+
+    a = te.placeholder((16,), name="A")
+    r = te.extern((16,), [a], body, name="R", dtype="float32")
+    given = np.arange(16, dtype=np.float32)
+    expected = given.copy()
+    expected[first : first + 8] = given[7::-1] * 2
+    function = lower(te.create_schedule(r), [a, r])
+    for execute in (build(te.create_schedule(r), [a, r]), lambda *arrays: run(function, list(arrays))):
+        result = np.zeros(16, np.float32)
+        execute(given, result)
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_a_statement_reads_inputs_before_an_argument_that_shares_their_memory() -> None:
+    a = te.placeholder((8,), name="A")
+    r = te.compute((8,), lambda i: a[7 - i] * 2.0, name="R")
+    s = te.create_schedule(r)
+    s[r].tensorize(r.op.axis[0], reversal())
+    result = np.arange(8, dtype=np.float32)
+    expected = result[::-1] * 2
+    build(s, [a, r], aliased=[a, r])(result, result)
+    np.testing.assert_array_equal(result, expected)
+    assert "local" not in build(s, [a, r], "c").source
+
+
+def test_an_input_that_cannot_be_copied_may_not_overlap_the_output() -> None:
+    n = te.var("n")
+    a = te.placeholder((8, n), name="A")
+    r = te.compute((8, n), lambda i, j: a[7 - i, j] * 2.0, name="R")
+    s = te.create_schedule(r)
+    i, j = r.op.axis
+    s[r].reorder(j, i)
+    s[r].tensorize(i, reversal([te.var("step")], apart=True))
+    build(s, [a, r])
+    message = "operand 'x': an output may overlap it, and its strides [n] are not constant, so it can't be copied first"
+    with pytest.raises(CodegenError, match=re.escape(message)):
+        build(s, [a, r], aliased=[a, r])
+
+
 # What is refused.
 
 X, N = te.placeholder((8,), name="X"), te.var("n")

@@ -44,7 +44,8 @@ def decl_tensor_intrin(
     Of a reduction it may give three of these: (body, reduce_init, reduce_update). `body` computes all of it,
     `reduce_init` stores its identity and `reduce_update` combines what the outputs hold with more terms, so that loops
     of the reduction may be around; `body` may be None then, and so may `reduce_init`, in the place of which are loops.
-    Operands may overlap where arguments of a function do (`aliased`), so code reads what it needs before it writes.
+    Operands may overlap, such as where arguments of a function do (`aliased`), so texts read what they need before they
+    write; of a statement inputs are copied where it does not.
 
     `binds` gives buffers of `te.decl_buffer` in the place of compact ones. Their strides may be variables; a scope
     other than global is that of the storage. A target for which there is no code refuses the instruction, or with

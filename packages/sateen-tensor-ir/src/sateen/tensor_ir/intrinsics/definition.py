@@ -33,7 +33,7 @@ def loops_of(outputs: Sequence[Tensor], buffers: Mapping[Tensor, Buffer]) -> Stm
             own[t] = results.get(t) or Buffer(t.name, t.shape, t.dtype, Scope.LOCAL, data=op.data)
         if op.data is None:
             nests.append(_nest(op, {**buffers, **own}))
-    copies = [_copied(results[t], buffers[t]) for t in outputs]
+    copies = [copied(results[t], buffers[t]) for t in outputs]
     body = sequence(*nests, *copies)
     for buffer in own.values():
         body = body if buffer.data is not None else Allocate(buffer, body)
@@ -91,7 +91,8 @@ def _nest(op: Operation, buffers: Mapping[Tensor, Buffer]) -> Stmt:
     return _looped(op.axis, fresh, body)
 
 
-def _copied(source: Buffer, target: Buffer) -> Stmt:
+def copied(source: Buffer, target: Buffer) -> Stmt:
+    """A statement that stores all elements of a buffer in another one."""
     indices = tuple(Var(f"i{d}") for d in range(len(source.shape)))
     body: Stmt = Store(target, indices, Load(source, indices, source.dtype))
     for index, extent in zip(reversed(indices), reversed(source.shape), strict=True):
