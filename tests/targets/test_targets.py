@@ -96,11 +96,16 @@ def test_a_page_that_says_something_else_is_told(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "tile on host: expected 'yes' on the page, found 'no'"
 
 
+REMEDY = (
+    "processors have no such threads: build for a device, such as opencl, or call parallel or vectorize instead of bind"
+)
+
+
 def test_what_is_refused_wrong_or_fails_is_told_apart() -> None:
     done = run("-c", WRONG)
     assert done.returncode == 0, done.stderr
     assert [line.replace("Verdict.", "") for line in done.stdout.splitlines()] == [
-        "(<REFUSED: 'refused'>, \"loop 'io' is bound to blockIdx.y; the target has no such threads\")",
+        f"(<REFUSED: 'refused'>, \"loop 'io' is bound to blockIdx.y; {REMEDY}\")",
         "(<RIGHT: 'as defined'>, '')",
         "(<WRONG: 'wrong'>, '')",
         "(<FAILED: 'failed'>, 'no such machine')",

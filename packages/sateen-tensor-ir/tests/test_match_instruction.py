@@ -271,6 +271,21 @@ def test_a_stage_around_which_blocks_of_a_reduction_run() -> None:
     assert "if ko == 1:\n      intrinsic double D[i, 0:4] = R[0, 0:4]" in text
 
 
+def test_rows_beyond_the_end_are_left_alone_in_every_block_of_a_reduction() -> None:
+    a, b, k = te.placeholder((9, 8), name="A"), te.placeholder((4, 8), name="B"), te.reduce_axis(8, "k")
+    r = te.compute((9, 4), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="R")
+    d = te.compute((9, 4), lambda i, j: r[i, j] * 2.0, name="D")
+    s = te.create_schedule(d)
+    i, j = d.op.axis
+    io, ii = s[d].split(i, factor=4)
+    s[r].compute_at(s[d], io)
+    ko, _ = s[r].split(k, factor=4)
+    s[d].reorder(ko, io, ii)
+    s[d].tensorize(j, doubling())
+    s[d].unroll(io)
+    check(s, [a, b, d])
+
+
 def test_blocks_of_a_reduction_go_on_from_what_the_stage_around_keeps() -> None:
     a, b, k = te.placeholder((3, 16), name="A"), te.placeholder((4, 16), name="B"), te.reduce_axis(16, "k")
     r = te.compute((3, 4), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="R")

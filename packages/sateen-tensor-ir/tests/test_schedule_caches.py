@@ -448,8 +448,9 @@ def test_all_results_of_an_operation_are_cached_at_once():
     up, down = s.cache_write([high, low], "local")
     s[up].compute_at(s[low], low.op.axis[0])
     loops = str(lower(s, [A, low, high]).body)
-    assert loops.endswith(f"T.0[i] = {down.name}[0]\n  T.1[i] = {up.name}[0]")
-    assert f"{down.name}[0] = A[i] - 1.0f\n" in loops
+    values = f"let value0_1 = {down.name}[0]\n  let value1_1 = {up.name}[0]"
+    assert loops.endswith(f"{values}\n  T.0[i] = value0_1\n  T.1[i] = value1_1")
+    assert "let value0 = A[i] - 1.0f\n" in loops
     other = te.compute((6,), lambda i: low[i], name="other")
     s = te.create_schedule([high, other])
     message = "expects all results of one operation, which are "

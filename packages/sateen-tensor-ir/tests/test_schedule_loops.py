@@ -219,6 +219,19 @@ def test_a_rounded_up_tail_that_reads_beyond_is_refused():
     )
 
 
+def test_a_rounded_up_tail_that_reads_before_the_first_element_is_refused():
+    A = te.placeholder((10,), name="A")
+    B = te.compute((10,), lambda i: A[9 - i] * 2.0, name="B")
+    C = te.compute((10,), lambda i: B[i] + 1.0, name="C")
+    s = te.create_schedule(C)
+    s[B].split(B.op.axis[0], 4, tail="round_up")
+    refuses(
+        "split of 'B' with a rounded-up tail would read 'A' before its beginning: dimension 0 begins at 0, index "
+        "io * -4 - ii + 9 may be below",
+        lambda: lower(s, [A, C]),
+    )
+
+
 @pytest.mark.parametrize(("option", "tiles"), [({"factor": 3}, "3 tiles of 3"), ({"nparts": 9}, "9 tiles of 1")])
 def test_a_rounded_up_tail_inside_a_tile_that_it_does_not_fill_is_refused(option, tiles):
     A = te.placeholder((16,), name="A")

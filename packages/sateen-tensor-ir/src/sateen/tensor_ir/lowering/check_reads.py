@@ -191,17 +191,24 @@ def _check_overhang(plan: StagePlan, plans: Plans, schedule: Schedule, analyzer:
         for d, index in enumerate(read.indices):
             held = analyzer.form(read.tensor.shape[d])
             point = analyzer.form(substitute(index, plan.axis_value))
-            ends = [held]
+            starts, ends = [constant(0)], [held]
             if source is not None and source.base:
                 axis = source.stage.op.axis[d]
-                region = analyzer.form(source.base[axis]) + analyzer.form(source.extent[axis])
-                ends = [region] if axis in source.rounded else [held, region]
+                base = analyzer.form(source.base[axis])
+                region = base + analyzer.form(source.extent[axis])
+                starts, ends = ([base], [region]) if axis in source.rounded else ([constant(0), base], [held, region])
+            would = f"split of {plan.stage.name!r} with a rounded-up tail would read {read.tensor.name!r}"
             for end in ends:
                 if not _holds(analyzer, end - 1 - point, known):
                     raise ScheduleError(
-                        f"split of {plan.stage.name!r} with a rounded-up tail would read {read.tensor.name!r} beyond "
-                        f"its end: dimension {d} holds {analyzer.expr(end)} elements, index {analyzer.expr(point)} may "
-                        "reach further"
+                        f"{would} beyond its end: dimension {d} holds {analyzer.expr(end)} elements, index "
+                        f"{analyzer.expr(point)} may reach further"
+                    )
+            for start in starts:
+                if not _holds(analyzer, point - start, known):
+                    raise ScheduleError(
+                        f"{would} before its beginning: dimension {d} begins at {analyzer.expr(start)}, index "
+                        f"{analyzer.expr(point)} may be below"
                     )
 
 

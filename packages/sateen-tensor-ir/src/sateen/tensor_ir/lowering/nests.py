@@ -157,9 +157,10 @@ class _Nest(StageBody):
         `fresh` and the instruction adds to it."""
         assert self.replaced is not None
         match = self.replaced.match()
-        update = self.guarded(self.replaced.outer_conditions(), replace(match.statement, span=self.span))
+        update: Stmt = replace(match.statement, span=self.span)
         for block, owner in self.stage.blocks.items():
             update = self._finished(block, owner, position, update)
+        update = self.guarded(self.replaced.outer_conditions(), update)
         return sequence(self._initialise(position), update) if fresh and match.adds else update
 
     def _across_threads(self, position: int) -> Stmt:
