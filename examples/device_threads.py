@@ -5,15 +5,11 @@ of scope `shared` belongs to a block, and barriers are put where its threads dep
 interpreter executes the threads, and traps races and missing barriers.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
-
 import numpy as np
 
+from sateen import runtime
 from sateen.tensor_ir import CompiledModule, build, lower, te
 from sateen.tensor_ir.interpret import run
-from sateen.tensor_ir.ir import Const
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 Scheduled = tuple[te.Schedule, list[te.Tensor]]
@@ -71,31 +67,17 @@ def convolution() -> Scheduled:
     return s, [data, weight, conv]
 
 
-def device_of(cl: Any) -> Any:
-    """The first device of pyopencl; None if there is none."""
-    try:
-        return next((device for platform in cl.get_platforms() for device in platform.get_devices()), None)
-    except cl.Error:  # no platform is installed
-        return None
-
-
 def launch(kernels: CompiledModule, arrays: list[Array]) -> str:
-    """Run the only kernel on the arrays, of which it writes the last. Returns where it ran."""
-    cl: Any = import_module("pyopencl") if find_spec("pyopencl") else None
-    device = device_of(cl) if cl else None
-    if device is None:
+    """Run the kernels on the arrays, of which they write the last. Returns where they ran."""
+    try:
+        device = runtime.open_device("opencl").description
+    except runtime.DeviceError as error:
         run(kernels.program.host, arrays, kernels=kernels.program.kernels)
-        return "the interpreter"
-    (kernel,) = kernels.program.kernels
-    context = cl.Context([device])
-    queue = cl.CommandQueue(context)
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    memory = [cl.Buffer(context, flags, hostbuf=array) for array in arrays]
-    grid = [extent.value for extent in kernel.grid if isinstance(extent, Const)]
-    function = cl.Kernel(cl.Program(context, kernels.source).build(), kernel.name)
-    function(queue, [a * b for a, b in zip(grid, kernel.block, strict=True)], kernel.block, *memory)
-    cl.enqueue_copy(queue, arrays[-1], memory[-1])
-    return str(device.name)
+        return f"the interpreter ({error})"
+    there = [runtime.array(array, device=device.device) for array in arrays]
+    kernels(*there)
+    arrays[-1][...] = there[-1].numpy()
+    return device.name
 
 
 def main() -> None:

@@ -234,6 +234,15 @@ def test_a_closed_device_refuses_work(example: tuple[Example, OpenDevice]) -> No
     assert connection.given_back == ["device"]
 
 
+def test_a_forked_child_refuses_the_device_of_its_parent(
+    example: tuple[Example, OpenDevice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = example[1].allocate(8)
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(DeviceError, match="the parent of this process opened it, and drivers don't survive a fork"):
+        example[1].read(0, memory.part())
+
+
 def test_a_device_is_opened_once_and_again_after_a_loss() -> None:
     devices = OpenDevices({DeviceKind.OPENCL: ExampleDriver()})
     first = devices.open(opencl())

@@ -6,6 +6,7 @@ stays lost, and that every wait has an end.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -97,6 +98,7 @@ class OpenDevice:
         self._recent: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended: DeviceError | None = None
         self._bytes = 0
+        self._process = os.getpid()
         self._close = ending(self, connection.close)
 
     def __repr__(self) -> str:
@@ -159,8 +161,7 @@ class OpenDevice:
 
     def launch(self, prepared: PreparedLaunch, queue: int = 0) -> None:
         """Queue a kernel."""
-        if self._ended is not None:
-            raise self._ended
+        self._require_usable()
         self._recent.append(prepared.kernel)
         try:
             self._connection.launch(queue, prepared.ready)
@@ -213,9 +214,17 @@ class OpenDevice:
         """Whether it is neither lost nor closed."""
         return self._ended is None
 
-    def _do(self, what: str, call: Callable[[], Result]) -> Result:
+    def _require_usable(self) -> None:
         if self._ended is not None:
             raise self._ended
+        if self._process != os.getpid():
+            raise DeviceError(
+                f"{self.description.device}: the parent of this process opened it, and drivers don't survive a fork; "
+                "make arrays and load models here"
+            )
+
+    def _do(self, what: str, call: Callable[[], Result]) -> Result:
+        self._require_usable()
         try:
             return call()
         except DriverError as error:
