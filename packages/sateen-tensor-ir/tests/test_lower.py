@@ -148,3 +148,19 @@ def test_each_output_of_several_may_be_wanted_alone(pair: list[te.Tensor]) -> No
         build(te.create_schedule(tensor), [A, tensor])(a, found)
         assert found.tolist() == expected.tolist()
         assert sum(isinstance(n, Allocate) for n in walk(lower(te.create_schedule(tensor), [A, tensor]).body)) == 1
+
+
+def chain_of(stored: int) -> tuple[te.Schedule, list[te.Tensor]]:
+    x = A
+    for i in range(stored + 1):
+        x = te.compute((8,), lambda j, x=x: x[j] + 1.0, name=f"stage{i}")
+    return te.create_schedule(x), [A, x]
+
+
+def test_as_many_stages_as_passes_can_visit() -> None:
+    found = np.zeros(8, "float32")
+    build(*chain_of(150))(np.zeros(8, "float32"), found)
+    assert found.tolist() == [151.0] * 8
+    message = "at most 150 stages whose results are stored in between, found 151, 'stage0' to 'stage150'"
+    with pytest.raises(ScheduleError, match=message):
+        lower(*chain_of(151))

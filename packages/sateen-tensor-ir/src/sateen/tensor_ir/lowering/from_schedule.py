@@ -20,6 +20,7 @@ from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overh
 from sateen.tensor_ir.lowering.nests import build_nests
 from sateen.tensor_ir.lowering.pipelines import PASSES, Observer, Pass, pass_name
 from sateen.tensor_ir.lowering.regions import infer_regions
+from sateen.tensor_ir.lowering.stage_plan import Plans
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.state import StageState
@@ -59,6 +60,7 @@ def lower(
     analyzer = Analyzer()
     check_definitions(schedule)
     plans = infer_regions(schedule, analyzer)
+    _require_shallow(plans)
     check_legality(plans, analyzer)
     check_overhangs(plans, schedule, analyzer)
     check_steps(plans, schedule, analyzer)
@@ -89,6 +91,20 @@ def lower(
         if observe is not None:
             observe(pass_name(transform), before, function)
     return function
+
+
+MOST_STORED = 150
+"""The most stages with storage of their own: each is allocated within the one before, and passes visit by recursion."""
+
+
+def _require_shallow(plans: Plans) -> None:
+    """Raise ScheduleError for more intermediate stages than passes can visit."""
+    stored = [stage.name for stage in plans if not stage.is_output]
+    if len(stored) > MOST_STORED:
+        raise ScheduleError(
+            f"lower: expected at most {MOST_STORED} stages whose results are stored in between, found {len(stored)}, "
+            f"{stored[0]!r} to {stored[-1]!r}; compute_inline some, or build several functions"
+        )
 
 
 def _require_numbers(function: Function) -> None:

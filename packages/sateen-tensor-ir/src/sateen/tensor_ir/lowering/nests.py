@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -41,9 +42,13 @@ class _Builder:
         self.plans = storage.plans
         stages = storage.schedule.stages
         self.threads = {a for s in stages for a, kind in s.kinds.items() if _is_in_block(s, a, kind)}
+        self.attached: defaultdict[tuple[StageState, IterVar] | None, list[StagePlan]] = defaultdict(list)
+        """The stages by the loop at which they are computed; None: at root."""
+        for plan in self.plans.values():
+            self.attached[plan.stage.attach].append(plan)
 
     def build(self) -> Stmt:
-        roots = [p for p in self.plans.values() if p.stage.attach is None]
+        roots = self.attached[None]
         body = sequence(*(self.nest(plan) for plan in roots))
         return separate_loops(self.storage.allocated(roots, body), self.storage.analyzer)
 
@@ -217,7 +222,7 @@ class _Nest(StageBody):
 
     def _attached(self, leaf: IterVar) -> list[StagePlan]:
         """The stages that are computed at the loop."""
-        return [p for p in self.builder.plans.values() if p.stage.is_attached_at(self.stage, leaf)]
+        return self.builder.attached.get((self.stage, leaf), [])
 
     def _nests(self, plans: Sequence[StagePlan]) -> Stmt:
         return sequence(*map(self.builder.nest, plans))
