@@ -12,7 +12,7 @@ PACKAGES = sorted(path.parent.name for path in (ROOT / "packages").glob("*/pypro
 TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").rglob("test_*.py"))]
 EXTRAS = {
     "sateen-runtime": "[ml-dtypes]",
-    "sateen-tensor-ir": "[ml-dtypes,opencl]",
+    "sateen-tensor-ir": "[ml-dtypes]",
     "sateen-frontends": "[dask,peers,pictures]",
     "sateen-rpc": "[proxy]",
 }

@@ -1,22 +1,23 @@
-"""What tests of several files use: the machine's OpenCL as a device of the ABI, its C compiler, programs in C."""
+"""What tests of several files use: devices of OpenCL, Metal and CUDA C, the machine's C compiler, programs in C."""
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from text_devices import open_text_device
 
 from sateen import runtime
-from sateen.runtime import DeviceFunctions, DevicePlace, KernelLaunch, Target
-from sateen.runtime.abi import DLDataType, DLTensor, Failure, Status
-from sateen.runtime.device import DeviceKind, opencl
+from sateen.runtime import DeviceError, DeviceFunctions, DevicePlace, KernelLaunch, Target
+from sateen.runtime.abi import Failure, Status
+from sateen.runtime.devices import OpenDevice, as_functions
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import CompiledModule, build_functions
 from sateen.tensor_ir.ir.stmt import Function
@@ -27,150 +28,117 @@ Launch = Callable[..., CompiledModule]
 """Compiles a function and runs it on arrays, into which what its kernels write is copied back."""
 
 
-class OpenCL:
-    """A device whose functions compiled host code calls to allocate, copy and launch.
+class TestedDevice:
+    """An open device whose functions compiled host code calls to allocate, copy and launch.
 
     Called with a function of loop IR and arrays, it runs the function and returns what it compiled. `log` has what the
-    host's code asked for, in order.
+    host's code asked for, in order, `memory` what it was given and did not give back.
     """
 
-    def __init__(self, cl: Any, device: Any) -> None:
-        self.cl = cl
-        self.context = cl.Context([device])
-        self.queues: dict[int, Any] = {}
-        self.memory: dict[int, Any] = {}
-        self.kernels: Any = None
+    __test__ = False
+
+    def __init__(self, opened: OpenDevice, target: str) -> None:
+        self.opened = opened
+        self.target = target
+        self.memory: set[int] = set()
         self.log: list[str] = []
         self.fail_at = ""
         """The request that fails."""
+        self.place = opened.description.device
         self.device = DeviceFunctions(
-            opencl(), self._alloc, self._free, self._copy, self._launch, self._wait, self._sync
+            self.place, self._alloc, self._free, self._copy, self._launch, self._wait, self._sync
         )
+        self._serve(None)
+
+    def _serve(self, kernels: Any) -> None:
+        self.served = as_functions(self.opened, kernels)
 
     def __call__(self, function: Function, *arrays: Array) -> CompiledModule:
         """Run the function on copies of the arrays in the device's memory."""
-        compiled = build_functions([function], "opencl")
+        compiled = build_functions([function], self.target)
         self.run(compiled, *arrays)
         return compiled
 
     def run(self, compiled: CompiledModule, *arrays: Array) -> None:
         """Call the function for the host: parameters of the device are given copies of the arrays there."""
         self.log.clear()
-        self.kernels = self.cl.Program(self.context, compiled.source).build(cache_dir=False)
-        parameters = compiled.program.host.parameters
-        tensors, there, here = [], [], []
-        for b, array in zip(parameters, arrays, strict=True):
-            copy = runtime.array(array)
-            data = copy.data
-            on_device = b.device is not None and b.device.kind is DeviceKind.OPENCL
-            if on_device:
-                data = self._alloc(max(array.nbytes, 1))
-                self._write(data, array)
-                there.append((data, array))
-            else:
-                here.append((copy, array))
-            tensors.append(_tensor(data, array, DeviceKind.OPENCL if on_device else DeviceKind.CPU))
+        self._serve(self.opened.load(compiled.source.encode()))
+        there = [b.device == self.place for b in compiled.program.host.parameters]
+        copies = [self._copied(a) if t else runtime.array(a) for a, t in zip(arrays, there, strict=True)]
         (loaded,) = compiled.host.module.with_devices([self.device]).functions.values()
-        status = loaded.call_pointers(*map(ctypes.addressof, tensors))
-        for data, array in there:
-            self._read(data, array)
-            self._free(data)
-        for copy, array in here:
+        status = loaded.call_pointers(*(copy.handle for copy in copies))
+        for copy, array in zip(copies, arrays, strict=True):
             array[...] = copy.numpy()
         if status:
             raise RuntimeError(Status(Failure.of(status).code).name)
 
+    def _copied(self, array: Array) -> runtime.NDArray:
+        """A copy of an array in the device's memory."""
+        memory = self.opened.allocate(array.nbytes)
+        self.opened.write(memory.part(0, array.nbytes), array.ctypes.data)
+        strides = tuple(n // array.itemsize for n in array.strides)
+        dtype = DType.of(array.dtype)
+        return runtime.NDArray(memory.handle, array.shape, strides, dtype, self.place, owner=memory, read_only=False)
+
     # The functions of the device.
-
-    def _queue(self, number: int) -> Any:
-        if number not in self.queues:
-            self.queues[number] = self.cl.CommandQueue(self.context)
-        return self.queues[number]
-
-    def _write(self, data: int, array: Array) -> None:
-        if array.nbytes:
-            self.cl.enqueue_copy(self._queue(0), self.memory[data], array)
-
-    def _read(self, data: int, array: Array) -> None:
-        if array.nbytes:
-            found = np.empty_like(array)
-            self.cl.enqueue_copy(self._queue(0), found, self.memory[data])
-            array[...] = found
 
     def _alloc(self, size: int) -> int:
         self.log.append(f"alloc {size}")
         if self.fail_at == "alloc":
             return 0
-        memory = self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, size)
-        self.memory[memory.int_ptr] = memory
-        return int(memory.int_ptr)
+        memory = self.served.alloc(size)
+        self.memory.add(memory)
+        return memory
 
     def _free(self, memory: int) -> None:
         self.log.append("free")
-        self._queue(0).finish()
-        del self.memory[memory]
+        self.memory.remove(memory)
+        self.served.free(memory)
 
-    def _copy(self, queue: int, to: DevicePlace, start: DevicePlace, size: int) -> int:
+    def _copy(self, queue: int, to: DevicePlace, start: DevicePlace, size: int) -> int | None:
         self.log.append(f"copy {size}")
-        if self.fail_at == "copy":
-            return Status.QUEUE
-        places = (to, start)
-        host = [p.device.kind is DeviceKind.CPU for p in places]
-        target, source = (
-            self._host_bytes(p, size) if h else self.memory[p.memory] for p, h in zip(places, host, strict=True)
-        )
-        names = ("dst_offset", "src_offset")
-        offsets = {name: p.offset for name, p, is_host in zip(names, places, host, strict=True) if not is_host}
-        if not any(host):
-            offsets["byte_count"] = size
-        self.cl.enqueue_copy(self._queue(queue), target, source, **offsets)
-        return 0
+        return Status.QUEUE if self.fail_at == "copy" else self.served.copy(queue, to, start, size)
 
-    @staticmethod
-    def _host_bytes(place: DevicePlace, size: int) -> Array:
-        memory = (ctypes.c_uint8 * size).from_address(place.memory + place.offset)
-        return np.frombuffer(memory, np.uint8)
-
-    def _launch(self, launch: KernelLaunch) -> int:
+    def _launch(self, launch: KernelLaunch) -> int | None:
         self.log.append(f"launch {launch.kernel} {list(launch.grid)} {list(launch.block)}")
-        if self.fail_at == "launch":
-            return Status.LAUNCH
-        assert all(p.offset == 0 and p.device == opencl() for p in launch.places)
-        if 0 not in launch.grid:
-            sizes = [n * m for n, m in zip(launch.grid, launch.block, strict=True)]
-            arguments = (*(self.memory[p.memory] for p in launch.places), *map(np.int64, launch.scalars))
-            kernel = self.cl.Kernel(self.kernels, launch.kernel)
-            kernel(self._queue(launch.queue), sizes, launch.block, *arguments)
-        return 0
+        assert all(p.offset == 0 and p.device == self.place for p in launch.places)
+        return Status.LAUNCH if self.fail_at == "launch" else self.served.launch(launch)
 
-    def _wait(self, queue: int, other: int) -> None:
+    def _wait(self, queue: int, other: int) -> int | None:
         self.log.append(f"wait {queue} for {other}")
-        marker = self.cl.enqueue_marker(self._queue(other))
-        self.cl.enqueue_barrier(self._queue(queue), wait_for=[marker])
+        return self.served.wait(queue, other)
 
-    def _sync(self, queue: int) -> None:
+    def _sync(self, queue: int) -> int | None:
         self.log.append(f"sync {queue}")
-        self._queue(queue).finish()
-
-
-def _tensor(data: int, array: Array, device: DeviceKind) -> DLTensor:
-    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-    dtype = DType.of(array.dtype)
-    assert array.flags.c_contiguous
-    return DLTensor(data, (device, 0), array.ndim, DLDataType(dtype.code, dtype.bits, dtype.lanes), shape)
+        return self.served.sync(queue)
 
 
 @pytest.fixture(scope="session")
-def launch() -> OpenCL:
-    """Execution on the first OpenCL device; skipped where there is none."""
-    cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
-    try:
-        devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
-    except cl.Error as error:
-        pytest.skip(f"OpenCL has no platform: {error}")
-    if not devices:
-        pytest.skip("OpenCL has no device")
-    return OpenCL(cl, devices[0])
+def launch_on() -> Callable[[str], TestedDevice]:
+    """Execution for a target: on the first OpenCL device, or for text that another compiler takes by threads of this
+    process. Skipped where there is no device or no C++ compiler."""
+
+    @cache
+    def opened(target: str) -> TestedDevice:
+        try:
+            device = runtime.open_device(target) if target == "opencl" else open_text_device(target)
+        except DeviceError as error:
+            pytest.skip(str(error))
+        return TestedDevice(device, target)
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def launch(launch_on: Callable[[str], TestedDevice]) -> TestedDevice:
+    """Execution on the first OpenCL device."""
+    return launch_on("opencl")
+
+
+@pytest.fixture(scope="session", params=["opencl", "cuda-c", "metal"])
+def launch_any(request: pytest.FixtureRequest, launch_on: Callable[[str], TestedDevice]) -> TestedDevice:
+    """Execution in each language of kernels."""
+    return launch_on(request.param)
 
 
 @pytest.fixture(scope="session")

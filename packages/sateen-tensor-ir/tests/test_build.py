@@ -256,7 +256,7 @@ def test_what_is_no_schedule_or_function_is_refused() -> None:
             "expected d, whose registers pass numbers in calls on Linux, found it removed; give an ABI without them",
         ),
         ("llvm -mtripl=x86_64-unknown-linux-gnu", "found '-mtripl'; did you mean -mtriple or -mattr?"),
-        ("metal", "expected a target of kind llvm, c, opencl, cuda, rocm, for which code is made, found 'metal'"),
+        ("cuda-c -mcpu=sm_98", "LLVM knows no processor 'sm_98' for nvptx64; did you mean sm_90 or"),
         (f"llvm -mtriple={HERE.triple} -mtune=znver4", "expected no option -mtune, which LLVM is not told of"),
     ],
 )

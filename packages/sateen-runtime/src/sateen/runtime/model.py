@@ -211,11 +211,17 @@ def load(
     artifact = source if isinstance(source, Artifact) else read_artifact(source, verified=verified)
     name = "artifact" if isinstance(source, (Artifact, bytes)) else str(source)
     try:
-        kind = _target(artifact.target).device_kind
+        target = _target(artifact.target)
+        kind = target.device_kind
         place = Device(kind) if device is None else Device.of(device)
         if place.kind is not kind or (kind is DeviceKind.CPU and place != cpu()):
             raise ArtifactError(f"compiled for {artifact.target}, which runs on {Device(kind)}; found device {place}")
         if artifact.form is CodeForm.KERNELS and kind is not DeviceKind.CPU:
+            if compiler := target.kernel_compiler:
+                raise ArtifactError(
+                    f"compiled for {artifact.target}, whose kernels are text for {compiler} and no driver; compile "
+                    f"the model for {kind}"
+                )
             return Model(artifact, open_device(place), place)
         _check_target(artifact.target)
         if not artifact.form.is_loaded:

@@ -27,10 +27,12 @@ from sateen.runtime.target_names import TARGET_NAMES
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of target: the device of its arrays, and the options that its text may have."""
+    """A kind of target: the device of its arrays, the options that its text may have, and for kernels as text the
+    compiler that comes before the driver."""
 
     device: DeviceKind
     options: tuple[str, ...] = ()
+    compiler: str = ""
 
 
 _KINDS = {
@@ -38,6 +40,7 @@ _KINDS = {
     "c": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr")),
     "opencl": _Kind(DeviceKind.OPENCL),
     "cuda": _Kind(DeviceKind.CUDA, ("mcpu",)),
+    "cuda-c": _Kind(DeviceKind.CUDA, ("mcpu",), compiler="nvcc"),
     "rocm": _Kind(DeviceKind.ROCM, ("mcpu",)),
     "metal": _Kind(DeviceKind.METAL),
 }
@@ -146,6 +149,12 @@ class Target:
     def device_kind(self) -> DeviceKind:
         """The device of this target's arrays."""
         return _KINDS[self.kind].device
+
+    @property
+    def kernel_compiler(self) -> str:
+        """The compiler that makes code of this target's kernels, which no driver takes as they are; empty where one
+        does."""
+        return _KINDS[self.kind].compiler
 
     @property
     def block_alignment(self) -> int:

@@ -42,10 +42,10 @@ def build(
 ) -> CompiledModule:
     """Compile a schedule to one function over `arguments`, in their order: tensors, and numbers (`te.var`).
 
-    `target` is a Target or its text; plain "llvm" is this machine with all features of its processor, "c", "opencl" and
-    "cuda" give a source; `target_host` launches the kernels of a device. `buffers` declares storage other than compact
-    row-major for some arguments; those in `aliased` may overlap each other. With `denormals` flush subnormal numbers
-    may count as zeros (docs/semantics.md, 4.10). With `keep_loops` loops run as the schedule says: none is vectorized
+    `target` is a Target or its text; plain "llvm" is this machine with all features of its processor, "c" and kinds of
+    devices give a source or kernels; `target_host` launches the kernels of a device. `buffers` declares storage other
+    than compact row-major for some arguments; those in `aliased` may overlap each other. With `denormals` flush
+    subnormal numbers may count as zeros (docs/semantics.md, 4.10). With `keep_loops` loops run as the schedule says: none is vectorized
     or unrolled because it is plain (docs/design/promotion.md). `passes` rewrite the loops (`lower`), and those for the
     target follow; `observe` gets the name of each, the function before it and the function after it. `rules` expand
     calls of functions, including the user's own. `cache` keeps object code between processes. `externals` are functions

@@ -78,7 +78,7 @@ class CompiledModule:
 
     @property
     def source(self) -> str:
-        """The text for another compiler: C99, which defines what a library does, OpenCL C, or PTX."""
+        """The text for another compiler: C99, which defines what a library does, a language of kernels, or PTX."""
         return self._source.text
 
     @property
@@ -146,9 +146,15 @@ class CompiledModule:
     def module(self) -> Module:
         """The functions, loaded into this process; those of a device launch their kernels on the first of its kind.
 
-        Raises TargetError if this machine can't run them, DeviceError without the device.
+        Raises TargetError if this machine can't run them, and for text that no driver takes; DeviceError without the
+        device.
         """
         if self._program is not None:
+            if compiler := self.target.kernel_compiler:
+                raise TargetError(
+                    f"compiled for {self.target}, which gives {kind_of(self.target).gives}, text for {compiler} and no "
+                    "driver: see source, export_source and host, or build for cuda"
+                )
             device = open_device(Device(self.target.device_kind))
             kernels = self.object_code if isinstance(self._made, KernelCode) else self.source.encode()
             return self.host.module.with_devices([as_functions(device, device.load(kernels))])

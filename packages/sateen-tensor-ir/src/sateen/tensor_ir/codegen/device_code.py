@@ -62,6 +62,12 @@ def _kernels(
 
 def _machine(target: Target, language: KernelLanguage) -> llvm.TargetMachine:
     """LLVM's machine for a target. Raises TargetError for a processor that LLVM does not know."""
+    triple, cpu = language.architecture.triple, processor_of(target, language)
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2)
+
+
+def processor_of(target: Target, language: KernelLanguage = PTX) -> str:
+    """The processor of a target, the oldest one by default. Raises TargetError for one that LLVM does not know."""
     architecture = language.architecture
     cpu = target.cpu or architecture.levels[-1].name
     initialise()
@@ -70,4 +76,4 @@ def _machine(target: Target, language: KernelLanguage) -> llvm.TargetMachine:
         if cpu not in known:
             close = did_you_mean(cpu, known)
             raise TargetError(f"LLVM knows no processor {cpu!r} for {architecture.name}{close}")
-    return llvm.Target.from_triple(architecture.triple).create_target_machine(cpu=cpu, opt=2)
+    return cpu

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sateen.runtime.errors import CodegenError, TargetError
+from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
-from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
-from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
-from sateen.tensor_ir.codegen.device_code import gcn_object, ptx
+from sateen.tensor_ir.codegen.c_family import (
+    C99,
+    CUDA_C,
+    METAL,
+    OPENCL_C,
+    KernelDialect,
+    emit_c,
+    emit_kernel_text,
+)
+from sateen.tensor_ir.codegen.device_code import gcn_object, processor_of, ptx
+from sateen.tensor_ir.codegen.kernel_limits import check_limits
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lowering import pipelines
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
-from sateen.tensor_ir.lowering.pipelines import OPENCL, C, Observer, Setting
+from sateen.tensor_ir.lowering.pipelines import C, Observer, Pipeline, Setting
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
-from sateen.tensor_ir.targets import Machine
+from sateen.tensor_ir.targets import Gpu, Machine
 from sateen.tensor_ir.version import __version__
 
 PRODUCER = f"sateen-tensor-ir {__version__}"
@@ -69,18 +78,44 @@ def c_network(kernels: Sequence[Function], entry: Function, target: str, produce
     return emit_c([C.run(entry, setting)], target, producer, called)
 
 
-def _opencl(
-    functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None
-) -> SourceCode:
-    setting = Setting(OPENCL_C.calls(rules), Machine.of(target), spells=OPENCL_C.spells)
-    program = OPENCL.run(_only(functions, "OpenCL C"), setting, observe)
-    return SourceCode(emit_opencl([program]), program)
+@dataclass(frozen=True, slots=True, eq=False)
+class _KernelText:
+    """Kernels as text of a language. With `is_known` the target says what its blocks may have; otherwise the device
+    that is there does when it loads the text. `check` raises TargetError for a processor of a target."""
+
+    dialect: KernelDialect
+    pipeline: Pipeline[DeviceProgram]
+    is_known: bool = True
+    check: Callable[[Target], object] = str
+
+    def make(
+        self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None
+    ) -> SourceCode:
+        """The code of a module's only function."""
+        text, (program,) = self._text([_only(functions, self.dialect.name)], target, rules, observe)
+        return SourceCode(text, program)
+
+    def network(self, kernels: Sequence[Function], target: Target) -> tuple[bytes, tuple[DeviceProgram, ...]]:
+        """The code of a network."""
+        text, programs = self._text(kernels, target, DEFAULT_RULES, None)
+        return text.encode(), programs
+
+    def _text(
+        self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None
+    ) -> tuple[str, tuple[DeviceProgram, ...]]:
+        self.check(target)
+        setting = Setting(self.dialect.calls(rules), Machine.of(target), spells=self.dialect.spells)
+        programs = tuple(self.pipeline.run(function, setting, observe) for function in functions)
+        gpu = Gpu.of(target)
+        if self.is_known and gpu is not None:
+            for kernel in (kernel for program in programs for kernel in program.kernels):
+                check_limits(kernel, gpu)
+        return emit_kernel_text(programs, self.dialect), programs
 
 
-def _opencl_network(kernels: Sequence[Function], target: Target) -> tuple[bytes, tuple[DeviceProgram, ...]]:
-    setting = Setting(OPENCL_C.calls(DEFAULT_RULES), Machine.of(target))
-    programs = tuple(OPENCL.run(function, setting) for function in kernels)
-    return emit_opencl(programs).encode(), programs
+_OPENCL = _KernelText(OPENCL_C, pipelines.OPENCL, is_known=False)
+_CUDA_C = _KernelText(CUDA_C, pipelines.CUDA_C, check=processor_of)
+_METAL = _KernelText(METAL, pipelines.METAL)
 
 
 def _cuda(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> SourceCode:
@@ -110,18 +145,16 @@ TARGET_KINDS = {
     for kind in (
         TargetKind("llvm", "object code", compile_functions, has_libraries=True, has_networks=True),
         TargetKind("c", "C99", _c, has_networks=True),
-        TargetKind("opencl", "OpenCL C", _opencl, has_networks=True, network=_opencl_network),
+        TargetKind("opencl", "OpenCL C", _OPENCL.make, has_networks=True, network=_OPENCL.network),
         TargetKind("cuda", "PTX", _cuda, has_networks=True, network=_cuda_network),
+        TargetKind("cuda-c", "CUDA C", _CUDA_C.make, has_networks=True, network=_CUDA_C.network),
         TargetKind("rocm", "object code of kernels", _rocm),
+        TargetKind("metal", "Metal's text", _METAL.make, has_networks=True, network=_METAL.network),
     )
 }
 """The kinds by the name in `Target.kind`."""
 
 
 def kind_of(target: Target) -> TargetKind:
-    """The kind of a target. Raises TargetError for a kind without a code generator."""
-    if target.kind not in TARGET_KINDS:
-        raise TargetError(
-            f"expected a target of kind {', '.join(TARGET_KINDS)}, for which code is made, found {target.kind!r}"
-        )
+    """The kind of a target."""
     return TARGET_KINDS[target.kind]

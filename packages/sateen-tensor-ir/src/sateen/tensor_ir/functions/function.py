@@ -100,7 +100,8 @@ class MathFunction:
     - `error`: the largest error in units of the last place of float32, infinite results and subnormal numbers included,
       where the formula for float32 promises one;
     - `llvm`, `c99`, `opencl`: its spelling, where an emitter has one; a function of OpenCL's library is used if it is
-      within 4 ulp (OpenCL 1.2, 7.4).
+      within 4 ulp (OpenCL 1.2, 7.4), and then those of CUDA and Metal with its name are, too (CUDA C++ Programming
+      Guide, "Mathematical Functions"; Metal Shading Language Specification, 8.2).
     """
 
     name: str

@@ -81,7 +81,7 @@ def _count_bits_of_one(dtype: DType) -> Callable[[Any], int]:
 
 
 _POPCOUNT = Routine("sateen_popcount", """
-static inline $int32 sateen_popcount($uint64 x) {
+$int32 sateen_popcount($uint64 x) {
   $int32 count = 0;
   for (; x != 0; x &= x - 1) ++count;
   return count;

@@ -35,16 +35,18 @@ LlvmSpelling = LlvmIntrinsic | LlvmInstruction
 class Routine:
     """A static function of generated C: its name, its definition and the routines that it calls.
 
-    The text names types by sateen's names (`$uint32`); each dialect substitutes its own.
+    The text begins with the type of the result. It names types by sateen's names (`$uint32`); each dialect substitutes
+    its own. `header` is a line that it needs at the beginning of the unit.
     """
 
     name: str
     text: str
     requires: tuple[Routine, ...] = ()
+    header: str = ""
 
-    def definition(self, types: Mapping[str, str]) -> str:
-        """The definition in a dialect whose names of types are `types`."""
-        return Template(self.text.strip("\n")).substitute(types)
+    def definition(self, words: str, types: Mapping[str, str]) -> str:
+        """The definition in a dialect: the words before it, and its names of types."""
+        return f"{words} {Template(self.text.strip()).substitute(types)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from sateen.runtime.device import Device, cuda, opencl, rocm
+from sateen.runtime.device import Device, cuda, metal, opencl, rocm
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir.stmt import Function, Stmt
@@ -153,17 +153,21 @@ C = Pipeline(
     ),
     lambda function: shorten_fixed_indices(split_tasks(function), C_INDEX_BITS),
 )
-OPENCL = Pipeline(
-    (
-        ("refuse_imports", lambda function, _: refuse_imports(function)),
-        ("refuse_flushing", lambda function, _: refuse_flushing(function)),
-        ("expand_instructions", _without_foreign),
-        ("expand_calls", _expand),
-        ("share_warp_memory", lambda function, _: replace(function, body=share_warp_memory(function.body))),
-        ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
-    ),
-    lambda function: shorten_indices(split_host_device(function, opencl()), DEVICE_INDEX_BITS),
-)
+
+
+def _kernels_as_text(device: Device) -> Pipeline[DeviceProgram]:
+    """The passes for kernels whose text another compiler reads, which keeps values in registers itself."""
+    return Pipeline(
+        (
+            ("refuse_imports", lambda function, _: refuse_imports(function)),
+            ("refuse_flushing", lambda function, _: refuse_flushing(function)),
+            ("expand_instructions", _without_foreign),
+            ("expand_calls", _expand),
+            ("share_warp_memory", lambda function, _: replace(function, body=share_warp_memory(function.body))),
+            ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
+        ),
+        lambda function: shorten_indices(split_host_device(function, device), DEVICE_INDEX_BITS),
+    )
 
 
 def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
@@ -186,5 +190,8 @@ def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
     )
 
 
+OPENCL = _kernels_as_text(opencl())
+CUDA_C = _kernels_as_text(cuda())
+METAL = _kernels_as_text(metal())
 CUDA = _kernels_by_llvm(cuda())
 ROCM = _kernels_by_llvm(rocm())

@@ -48,7 +48,7 @@ def emit_c(programs: Sequence[HostProgram], target: str, producer: str, kernels:
     names = [program.function.name for program in (*kernels, *programs)]
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
-    unit = TranslationUnit()
+    unit = TranslationUnit(C99)
     public = []
     called = frozenset(program.function.name for program in kernels)
     for program in kernels:
@@ -61,7 +61,7 @@ def emit_c(programs: Sequence[HostProgram], target: str, producer: str, kernels:
     metadata = Metadata(producer, target, tuple(signature_of(program.function) for program in programs))
     parts = [
         declarations(),
-        *(routine.definition(C99.types) for routine in unit.routines),
+        *unit.routine_definitions(),
         *(array("static const", name, buffer, C99.types) for buffer, name in unit.constants.items()),
         services(metadata.to_json()),
         *(["\n".join(unit.declared)] if unit.declared else []),
@@ -81,8 +81,6 @@ def _pointer_type(e: Address) -> str:
 
 class C99Kernel(Statements):
     """One function: its kernel, and a task for each of its parallel loops."""
-
-    dialect = C99
 
     def __init__(self, unit: TranslationUnit, program: HostProgram, called: frozenset[str] = frozenset()) -> None:
         """`called` are the names of kernels of the unit that the function may call."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
@@ -21,12 +20,12 @@ from sateen.tensor_ir.ir.types import INDEX, INT64
 class FunctionText:
     """The text of a function as it is written; `unit` defines what it needs beside itself."""
 
-    dialect: ClassVar[Dialect]
     index: DType = INT64
     """The type in which indices are computed."""
 
     def __init__(self, unit: TranslationUnit, taken: frozenset[str], name: str) -> None:
         self.unit = unit
+        self.dialect: Dialect = unit.dialect
         self.identifiers = Identifiers(taken)
         self.function_name = name
         self.lines: list[str] = []

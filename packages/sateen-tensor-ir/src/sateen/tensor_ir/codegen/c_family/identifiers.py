@@ -20,10 +20,16 @@ auto bool break case char const continue default do double else enum extern fals
 register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
 asm fortran main
 """
-_OPENCL_KEYWORDS = """
+_KERNEL_KEYWORDS = """
 half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t kernel global local constant private generic pipe
 read_only write_only read_write uniform event_t sampler_t
-"""
+alignas alignof and and_eq bitand bitor catch char8_t char16_t char32_t class compl const_cast constexpr decltype delete
+dynamic_cast explicit export friend mutable namespace new noexcept not not_eq nullptr operator or or_eq protected public
+reinterpret_cast static_assert static_cast template this thread_local throw try typeid typename using virtual wchar_t
+xor xor_eq concept requires consteval constinit co_await co_return co_yield
+blockIdx blockDim gridDim threadIdx warpSize linux unix
+bfloat device fragment metal precise ray_data thread threadgroup threadgroup_imageblock vertex MAXFLOAT
+"""  # of OpenCL C, C++, CUDA C and Metal
 _LIBRARY = """
 acos acosh asin asinh atan atan2 atanh cbrt copysign cosh erfc exp2 expm1 fdim fmax fmin fmod frexp hypot ilogb ldexp
 lgamma log10 log1p log2 logb lrint lround llrint llround modf nan nearbyint nextafter nexttoward remainder remquo round
@@ -36,8 +42,8 @@ rand realloc srand strtod strtof strtol strtold strtoll strtoul strtoull system 
 memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy
 strpbrk strrchr strspn strstr strtok strxfrm
 """  # C99 7.12, 7.19, 7.20 and 7.21; of the functions of mathematics, those without suffix
-_KEYWORD_SET, _OPENCL_SET, _LIBRARY_SET = (
-    frozenset(words.split()) for words in (_KEYWORDS, _OPENCL_KEYWORDS, _LIBRARY)
+_KEYWORD_SET, _KERNEL_SET, _LIBRARY_SET = (
+    frozenset(words.split()) for words in (_KEYWORDS, _KERNEL_KEYWORDS, _LIBRARY)
 )
 _SPELLINGS = (spelling for function in FUNCTIONS.values() for spelling in (function.c99, function.opencl))
 _CALLED_SET = frozenset(
@@ -54,18 +60,18 @@ _TYPES = re.compile(r"u?int\d+_t|(u?(char|short|int|long)|float|double|half)\d+|
 
 
 def is_reserved(name: str) -> bool:
-    """Whether C, OpenCL C or a function that the generated code calls has the name."""
-    known = name in _KEYWORD_SET | _OPENCL_SET or bool({name, name.removesuffix("f")} & _CALLED_SET)
+    """Whether C, a language of kernels or a function that the generated code calls has the name."""
+    known = name in _KEYWORD_SET | _KERNEL_SET or bool({name, name.removesuffix("f")} & _CALLED_SET)
     return known or name.startswith(PREFIX) or any(form.fullmatch(name) for form in (_MACROS, _TYPES))
 
 
-def check_public(name: str, *, opencl: bool = False) -> None:
-    """Raise CodegenError for a name that C, or OpenCL C, can't give to a function.
+def check_public(name: str, *, of_kernels: bool = False) -> None:
+    """Raise CodegenError for a name that C, or with `of_kernels` a language of kernels, can't give to a function.
 
-    Names that libraries of sateen import are refused, too; `kernel` is refused for OpenCL C only.
+    Names that libraries of sateen import are refused, too.
     """
     is_identifier = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
-    is_taken = is_reserved(name) and (opencl or name not in _OPENCL_SET)
+    is_taken = is_reserved(name) and (of_kernels or name not in _KERNEL_SET)
     is_library = bool({name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET)) or name in C_LIBRARY
     if is_taken or is_library or not is_identifier:
         raise CodegenError(f"expected an identifier that C leaves to its users for a function, found {name!r}")

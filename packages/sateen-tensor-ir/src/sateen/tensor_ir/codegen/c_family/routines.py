@@ -1,6 +1,6 @@
 """Small functions that generated C calls where C's own operators differ from docs/semantics.md.
 
-Bits are read through a union, which C99 (6.5.2.3, TC3) and OpenCL C both define.
+Bits are read through a union, which C99 defines (6.5.2.3, TC3); a language without that has words of its own.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def floor_divide(dtype: DType) -> Routine:
         return Routine(
             name,
             f"""
-static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
+${dtype} {name}(${dtype} x, ${dtype} y) {{
   return y == 0 ? 0 : (${dtype})(x / y);
 }}""",
         )
     return Routine(
         name,
         f"""
-static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
+${dtype} {name}(${dtype} x, ${dtype} y) {{
   if (y == 0) return 0;
   if (y == -1) return (${dtype})(0 - ($uint64)x);
   return (${dtype})(x / y - (x % y != 0 && (x < 0) != (y < 0)));
@@ -51,14 +51,14 @@ def floor_modulo(dtype: DType) -> Routine:
         return Routine(
             name,
             f"""
-static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
+${dtype} {name}(${dtype} x, ${dtype} y) {{
   return y == 0 ? 0 : (${dtype})(x % y);
 }}""",
         )
     return Routine(
         name,
         f"""
-static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
+${dtype} {name}(${dtype} x, ${dtype} y) {{
   if (y == 0 || y == -1) return 0;
   return (${dtype})(x % y + (x % y != 0 && (x < 0) != (y < 0) ? y : 0));
 }}""",
@@ -74,7 +74,7 @@ def extremum(word: str, dtype: DType) -> Routine:
     return Routine(
         name,
         f"""
-static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
+${dtype} {name}(${dtype} x, ${dtype} y) {{
   return x {sign} y{nan} ? x : y;
 }}""",
     )
@@ -89,7 +89,7 @@ def saturate(source: DType, target: DType) -> Routine:
     return Routine(
         name,
         f"""
-static inline ${target} {name}(${source} x) {{
+${target} {name}(${source} x) {{
   if (x != x) return 0;
   if (x <= {low}{suffix}) return {integer_literal(low, target)};
   if (x >= {high + 1}{suffix}) return {integer_literal(high, target)};
@@ -105,7 +105,7 @@ def reinterpret(source: DType, target: DType) -> Routine:
     return Routine(
         name,
         f"""
-static inline ${target} {name}(${source} x) {{
+${target} {name}(${source} x) {{
   union {{ ${source} given; ${target} wanted; }} bits;
   bits.given = x;
   return bits.wanted;
@@ -121,8 +121,8 @@ _VALUE = reinterpret(UINT32, FLOAT32)
 
 _PACK = {
     FLOAT16: Routine("sateen_pack_float16", """
-/* IEEE 754 binary16, ties to even. Below 2^-14 the sum with 0.5 rounds to multiples of 2^-24, the smallest binary16. */
-static inline $uint16 sateen_pack_float16($float32 x) {
+$uint16 sateen_pack_float16($float32 x) {
+  /* Below 2^-14 the sum with 0.5 rounds to multiples of 2^-24, the smallest binary16; elsewhere ties go to even. */
   $uint32 bits = sateen_bits_float32_as_uint32(x);
   $uint32 sign = bits >> 16 & 0x8000u;
   bits &= 0x7fffffffu;
@@ -134,7 +134,7 @@ static inline $uint16 sateen_pack_float16($float32 x) {
   return ($uint16)(sign | (bits + 0xfffu + (bits >> 13 & 1u) - 0x38000000u) >> 13);
 }""", (_BITS, _VALUE)),
     BFLOAT16: Routine("sateen_pack_bfloat16", """
-static inline $uint16 sateen_pack_bfloat16($float32 x) {
+$uint16 sateen_pack_bfloat16($float32 x) {
   $uint32 bits = sateen_bits_float32_as_uint32(x);
   if (x != x) return ($uint16)(bits >> 16 | 0x40u);
   return ($uint16)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
@@ -143,7 +143,7 @@ static inline $uint16 sateen_pack_bfloat16($float32 x) {
 
 _UNPACK = {
     FLOAT16: Routine("sateen_unpack_float16", """
-static inline $float32 sateen_unpack_float16($uint16 x) {
+$float32 sateen_unpack_float16($uint16 x) {
   $uint32 sign = ($uint32)(x & 0x8000u) << 16, rest = x & 0x7fffu;
   if (rest < 0x400u) {
     return sateen_bits_uint32_as_float32(sign | sateen_bits_float32_as_uint32(($float32)rest * 5.9604644775390625e-8f));
@@ -151,7 +151,7 @@ static inline $float32 sateen_unpack_float16($uint16 x) {
   return sateen_bits_uint32_as_float32(sign | ((rest << 13) + (rest < 0x7c00u ? 0x38000000u : 0x70000000u)));
 }""", (_BITS, _VALUE)),
     BFLOAT16: Routine("sateen_unpack_bfloat16", """
-static inline $float32 sateen_unpack_bfloat16($uint16 x) {
+$float32 sateen_unpack_bfloat16($uint16 x) {
   return sateen_bits_uint32_as_float32(($uint32)x << 16);
 }""", (_VALUE,)),
 }  # fmt: skip
@@ -172,6 +172,6 @@ def round_to(dtype: DType) -> Routine:
     """A float32 rounded to the nearest value of a 16-bit float."""
     name = f"sateen_round_to_{dtype}"
     return Routine(name, f"""
-static inline $float32 {name}($float32 x) {{
+$float32 {name}($float32 x) {{
   return {unpack(dtype).name}({pack(dtype).name}(x));
 }}""", (pack(dtype), unpack(dtype)))  # fmt: skip

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sateen.runtime.errors import CodegenError, LoweringError
+from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer, constant
+from sateen.tensor_ir.codegen.kernel_limits import check_limits, size_of
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Nothing
 from sateen.tensor_ir.codegen.llvm.frame import Frame
@@ -24,7 +25,7 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.external import LLVM, function_name, is_external
 from sateen.tensor_ir.ir.kernel import Kernel
-from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, THREADS
+from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 from sateen.tensor_ir.lowering.split_tasks import HostProgram
@@ -97,7 +98,8 @@ def emit_kernels(programs: Sequence[DeviceProgram], language: KernelLanguage, gp
     )
     kernels = [kernel for program in programs for kernel in program.kernels]
     for kernel in kernels:
-        _check(kernel, gpu)
+        check_limits(kernel, gpu)
+        _check(kernel)
     text = [_kernel(module, language, kernel) for kernel in kernels]
     constants = [constant_text(b, name, language.constant_space) for b, name in module.constants.items()]
     return "\n".join(
@@ -124,13 +126,13 @@ class KernelFrame(Frame):
         functions = self.writer.module.functions
         name = f"@{self.writer.name}.shared{len(functions)}"
         space = f"internal addrspace({SHARED_SPACE})"
-        functions.append(f"{name} = {space} global [{_bytes(buffer)} x i8] poison, align {buffer.alignment}")
+        functions.append(f"{name} = {space} global [{size_of(buffer)} x i8] poison, align {buffer.alignment}")
         return LlvmValue(name, pointer_type(SHARED_SPACE), is_global=True)
 
     def _private(self, buffer: Buffer) -> LlvmValue:
         name, space = self.writer.fresh("local"), self.language.private_space
         where = f", addrspace({space})" if space else ""
-        self.stack.append(f"  {name} = alloca [{_bytes(buffer)} x i8], align {buffer.alignment}{where}")
+        self.stack.append(f"  {name} = alloca [{size_of(buffer)} x i8], align {buffer.alignment}{where}")
         return LlvmValue(name, pointer_type(space))
 
     def take(self, size: LlvmValue) -> LlvmValue:
@@ -147,10 +149,6 @@ class KernelFrame(Frame):
         )
         body = flatten([self.stack, self.writer.entry, self.writer.lines])
         return "\n".join([head, "work:", *body, "  ret void", "}", ""])
-
-
-def _bytes(buffer: Buffer) -> int:
-    return max(buffer.size() or 0, 1) * buffer.dtype.bytes
 
 
 def _kernel(module: ModuleState, language: KernelLanguage, kernel: Kernel) -> str:
@@ -200,21 +198,7 @@ def _axis(writer: FunctionWriter, language: KernelLanguage, tag: str, extent: in
     return LlvmValue(wide, writer.index)
 
 
-def _check(kernel: Kernel, gpu: Gpu) -> None:
-    x, y, z = kernel.block
-    if x * y * z > gpu.block_threads:
-        sizes = ", ".join(f"{tag} {n}" for tag, n in zip(THREADS, kernel.block, strict=True))
-        raise LoweringError(
-            f"{kernel.name}: expected at most {gpu.block_threads} threads in a block of the device, found {x * y * z} "
-            f"({sizes})"
-        )
-    shared_bytes = sum(-(-_bytes(b) // b.alignment) * b.alignment for b in kernel.shared_buffers)
-    if shared_bytes > gpu.shared_bytes:
-        stages = ", ".join(f"{b.name!r} {_bytes(b)}" for b in kernel.shared_buffers)
-        raise LoweringError(
-            f"{kernel.name}: expected at most {gpu.shared_bytes} bytes of shared memory in a block of the device, "
-            f"found {shared_bytes} ({stages})"
-        )
+def _check(kernel: Kernel) -> None:
     for n in walk(kernel.body):
         if isinstance(n, Call) and is_external(n.name) and not n.name.startswith(LLVM):
             raise CodegenError(

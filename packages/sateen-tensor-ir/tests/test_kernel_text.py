@@ -1,9 +1,13 @@
-"""OpenCL C: its text, and kernels executed on the machine's OpenCL, compared with NumPy."""
+"""OpenCL C, CUDA C and Metal: the text of kernels, and what they compute, compared with NumPy.
+
+OpenCL is the machine's. Threads of this process run the other two (devices/text_devices.py).
+"""
 
 import re
 
 import numpy as np
 import pytest
+from device_workloads import BLOCK_X, BLOCK_Y, X, Y, everything, product
 
 from sateen import runtime
 from sateen.runtime.errors import ArgumentError, CodegenError, ScheduleError
@@ -13,53 +17,23 @@ from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.lowering import lower
 
 RNG = np.random.default_rng(0)
-X, Y = map(te.thread_axis, ("threadIdx.x", "threadIdx.y"))
-BLOCK_X, BLOCK_Y = map(te.thread_axis, ("blockIdx.x", "blockIdx.y"))
 
 
 def floats(*shape):
     return RNG.standard_normal(shape).astype("float32")
 
 
-def gemm(m, n, k, tail="guard"):
-    """C = A B: blocks of 16 x 32, 4 x 8 threads of 4 x 4 results each, tiles of A and B in shared memory."""
-    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
-    r = te.reduce_axis(k, "r")
-    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
-    s = te.create_schedule(c)
-    results = s.cache_write(c, "register")
-    tiles = [s.cache_read(t, "shared", [results]) for t in (a, b)]
-    block_y, rows = s[c].split(c.op.axis[0], 16, tail=tail)
-    block_x, columns = s[c].split(c.op.axis[1], 32, tail=tail)
-    y, row = s[c].split(rows, 4)
-    x, column = s[c].split(columns, 4)
-    s[c].reorder(block_y, block_x, y, x, row, column)
-    for axis, thread in ((block_y, BLOCK_Y), (block_x, BLOCK_X), (y, Y), (x, X)):
-        s[c].bind(axis, thread)
-    s[results].compute_at(s[c], x)
-    outer, inner = s[results].split(s[results].op.reduce_axis[0], 8)
-    s[results].reorder(outer, inner, *results.op.axis)
-    for axis in results.op.axis:
-        s[results].unroll(axis)
-    for tile in tiles:
-        s[tile].compute_at(s[results], outer)
-        rest, x = s[tile].split(s[tile].fuse(*tile.op.axis), 8)
-        s[tile].bind(s[tile].split(rest, 4)[1], Y)
-        s[tile].bind(x, X)
-    return lower(s, [a, b, c], "gemm")
-
-
 @pytest.mark.parametrize("tail", ["guard", "partition", "shift"])
 @pytest.mark.parametrize("shape", [(32, 64, 24), (37, 50, 19)])
-def test_gemm_with_tiles_in_shared_memory(launch, shape, tail):
+def test_gemm_with_tiles_in_shared_memory(launch_any, shape, tail):
     m, n, k = shape
     a, b, c = floats(m, k), floats(k, n), np.zeros((m, n), "float32")
-    compiled = launch(gemm(m, n, k, tail), a, b, c)
+    compiled = launch_any(product(m, n, k, tail), a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
     assert all(kernel.block == (8, 4, 1) for kernel in compiled.program.kernels)
 
 
-def test_threads_without_a_result_help_to_load_tiles(launch):
+def test_threads_without_a_result_help_to_load_tiles(launch_any):
     """One result per thread, of a matrix that does not fill its blocks: the idle threads must reach the barriers."""
     a, b = te.placeholder((13, 19), name="A"), te.placeholder((19, 21), name="B")
     r = te.reduce_axis(19, "r")
@@ -79,13 +53,13 @@ def test_threads_without_a_result_help_to_load_tiles(launch):
         s[tile].bind(tile.op.axis[0], Y)
         s[tile].bind(tile.op.axis[1], X)
     p, q, found = floats(13, 19), floats(19, 21), np.zeros((13, 21), "float32")
-    compiled = launch(lower(s, [a, b, c], "gemm"), p, q, found)
+    compiled = launch_any(lower(s, [a, b, c], "gemm"), p, q, found)
     np.testing.assert_allclose(found, p @ q, rtol=1e-4, atol=1e-4)
-    assert compiled.source.count("barrier(") == 2
+    assert len(re.findall(r"barrier\(|__syncthreads", compiled.source)) == 2
 
 
 def test_a_tile_is_loaded_by_all_threads_between_two_barriers():
-    compiled = build_functions([gemm(64, 64, 64)], "opencl")
+    compiled = build_functions([product(64, 64, 64)], "opencl")
     (kernel,) = compiled.program.kernels
     assert kernel.shared_bytes == 4 * (16 * 8 + 8 * 32)
     assert [str(extent) for extent in kernel.grid] == ["2", "4", "1"]
@@ -126,7 +100,7 @@ def test_an_index_has_32_bits_where_that_is_known_to_suffice():
     assert index_types(threads_of(lambda i: small[inside, i], small, place)) == {"int"}
 
 
-def test_data_has_64_bits_beside_an_index_of_32(launch):
+def test_data_has_64_bits_beside_an_index_of_32(launch_any):
     place, a = te.placeholder((32,), "int64", name="place"), te.placeholder((32,), "int64", name="A")
     index = te.minimum(te.maximum(place[0] - 7, 0), 31)
 
@@ -138,7 +112,7 @@ def test_data_has_64_bits_beside_an_index_of_32(launch):
     places = RNG.integers(-(2**62), 2**62, 32)
     places[0], i = 19, np.arange(32)
     values, found = RNG.integers(-(2**62), 2**62, 32), np.zeros(32, "int64")
-    launch(function, places, values, found)
+    launch_any(function, places, values, found)
     np.testing.assert_array_equal(found, values[12] + (i << 40) + (i % 5 << 63))
 
 
@@ -153,7 +127,7 @@ def row_sums():
     return s, a, b, c, k
 
 
-def test_the_first_thread_stores_what_all_compute(launch):
+def test_the_first_thread_stores_what_all_compute(launch_any):
     for across in (True, False):
         s, a, b, c, k = row_sums()
         s[b].set_scope("shared")
@@ -162,11 +136,11 @@ def test_the_first_thread_stores_what_all_compute(launch):
             s[b].bind(k, X)
         s[b].set_store_predicate(X.var.equal(0))
         x, found = floats(5, 32), np.zeros((5, 32), "float32")
-        launch(lower(s, [a, c]), x, found)
+        launch_any(lower(s, [a, c]), x, found)
         np.testing.assert_allclose(found, x * x.sum(1, keepdims=True), rtol=1e-4)
 
 
-def test_the_threads_of_a_sum_inside_compute_the_same_around_it(launch):
+def test_the_threads_of_a_sum_inside_compute_the_same_around_it(launch_any):
     a, k = te.placeholder((5, 32), name="A"), te.reduce_axis(32, "k")
     b = te.compute((5,), lambda i: te.sum(a[i, k], axis=k), name="B")
     c = te.compute((5,), lambda i: b[i] + 2.0, name="C")
@@ -177,7 +151,7 @@ def test_the_threads_of_a_sum_inside_compute_the_same_around_it(launch):
     assert "allocate B: local float32[1]" in str(lower(s, [a, c]))  # each row of threads has its own sum
     s[c].set_store_predicate(X.var.equal(0))
     x, found = floats(5, 32), np.zeros(5, "float32")
-    launch(lower(s, [a, c]), x, found)
+    launch_any(lower(s, [a, c]), x, found)
     np.testing.assert_allclose(found, x.sum(1) + 2, rtol=1e-4, atol=1e-4)
     s[c].set_store_predicate(X.var.equal(1))
     with pytest.raises(ScheduleError, match="set_store_predicate of 'C': expects a condition that the first thread"):
@@ -185,7 +159,7 @@ def test_the_threads_of_a_sum_inside_compute_the_same_around_it(launch):
 
 
 @pytest.mark.parametrize("inlined", [False, True])
-def test_a_sum_that_its_threads_read_is_shared(launch, inlined):
+def test_a_sum_that_its_threads_read_is_shared(launch_any, inlined):
     a, k = te.placeholder((5, 32), name="A"), te.reduce_axis(32, "k")
     b = te.compute((5,), lambda i: te.sum(a[i, k], axis=k), name="B")
     d = te.compute((5,), lambda i: b[i] + 2.0, name="D")
@@ -200,7 +174,7 @@ def test_a_sum_that_its_threads_read_is_shared(launch, inlined):
     else:
         s[d].compute_at(s[c], c.op.axis[1])
     x, found = floats(5, 32), np.zeros((5, 32), "float32")
-    launch(lower(s, [a, c]), x, found)
+    launch_any(lower(s, [a, c]), x, found)
     np.testing.assert_allclose(found, x * (x.sum(1, keepdims=True) + 2), rtol=1e-4, atol=1e-4)
 
 
@@ -239,7 +213,7 @@ def test_a_store_predicate_is_a_condition_on_what_is_computed():
 
 
 @pytest.mark.parametrize("factored", [False, True])
-def test_a_reduction_across_threads(launch, factored):
+def test_a_reduction_across_threads(launch_any, factored):
     n = te.var("n")
     a = te.placeholder((n, 1000), name="A")
     k = te.reduce_axis(1000, "k")
@@ -254,13 +228,13 @@ def test_a_reduction_across_threads(launch, factored):
     s[b].bind(b.op.axis[0], BLOCK_X)
     s[b].bind(last, X)
     x, y = floats(7, 1000), np.zeros(7, "float32")
-    compiled = launch(lower(s, [a, b], "row_sum"), x, y)
+    compiled = launch_any(lower(s, [a, b], "row_sum"), x, y)
     np.testing.assert_allclose(y, x.sum(1), rtol=1e-4, atol=1e-4)
     (kernel,) = compiled.program.kernels
     assert (kernel.block, [v.name for v in kernel.scalars], str(kernel.grid[0])) == ((48, 1, 1), ["n"], "n")
 
 
-def test_softmax_in_one_kernel(launch):
+def test_softmax_in_one_kernel(launch_any):
     a = te.placeholder((5, 100), name="A")
     k, r = te.reduce_axis(100, "k"), te.reduce_axis(100, "r")
     top = te.compute((5,), lambda i: te.max(a[i, k], axis=k), name="top")
@@ -279,12 +253,12 @@ def test_softmax_in_one_kernel(launch):
         s[t].compute_at(s[b], row)
         s[t].bind(s[t].split(axis, 32)[1], X)
     x, y = floats(5, 100), np.zeros((5, 100), "float32")
-    launch(lower(s, [a, b], "softmax"), x, y)
+    launch_any(lower(s, [a, b], "softmax"), x, y)
     expected = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, expected / expected.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
 
 
-def test_stages_in_global_memory_are_kernels_of_their_own(launch):
+def test_stages_in_global_memory_are_kernels_of_their_own(launch_any):
     n = te.var("n")
     a = te.placeholder((n,), name="A")
     b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
@@ -299,42 +273,75 @@ def test_stages_in_global_memory_are_kernels_of_their_own(launch):
     assert [[b.name for b in k.buffers] for k in compiled.program.kernels] == [["A", "B"], ["C", "B"]]
     assert [str(k.grid[0]) for k in compiled.program.kernels] == ["(n + 15) // 16"] * 2
     x, y = floats(50), np.zeros(50, "float32")
-    launch(function, x, y)
+    launch_any(function, x, y)
     np.testing.assert_array_equal(y, x[::-1] * 2 + 1)
 
 
-EVERYTHING = """
-function everything[n](A: float32[n], H: float16[n], Z: bfloat16[n], D: float64[n], I: int32[n], U: uint8[n],
-                       T: bool[n], F: out float32[n], G: out float16[n], Y: out bfloat16[n], E: out float64[n],
-                       J: out int32[n], V: out uint8[n], S: out bool[n])
-  constant W: int32[3] = "AQAAAAIAAAADAAAA"
-  thread blockIdx.x b in [0, n):
-    F[b] = select(b > 0, A[max(b - 1, 0)], -inff) + floor(A[b]) * float32(H[b])
-    G[b] = H[b] * H[b] + float16(0.1)
-    Y[b] = bfloat16(A[b]) + Z[b]
-    E[b] = sqrt(fabs(D[b])) + float64(0.1)
-    J[b] = int32(A[b] * 1e9f) // (I[b] % int32(7) + int32(1)) + W[b % 3] * int32(U[b])
-    V[b] = U[b] * uint8(77) + uint8(A[b] * 100.0f)
-    S[b] = T[b] and not A[b] < 0.0f or I[b] == int32(0)
-"""
-
-
-def test_every_type_and_operation_as_the_interpreter(launch):
+def test_every_type_and_operation_as_the_interpreter(launch_any):
     ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
-    function = parse_function(EVERYTHING.replace(",\n                       ", ", ").strip())
+    float64 = launch_any.target != "metal"
+    function = everything(float64=float64)
     n = 64
-    kinds = ("float32", "float16", ml_dtypes.bfloat16, "float64", "int32", "uint8", "bool")
-    inputs = [(RNG.standard_normal(n) * 3).astype(kind) for kind in kinds[:4]]
+    floats = ["float32", "float16", ml_dtypes.bfloat16, *["float64"] * float64]
+    kinds = [*floats, "int32", "uint8", "bool"]
+    inputs = [(RNG.standard_normal(n) * 3).astype(kind) for kind in floats]
     inputs += [RNG.integers(-(1 << 31), 1 << 31, n, "int32"), RNG.integers(0, 256, n, "uint8"), RNG.random(n) < 0.5]
     found = [np.zeros(n, kind) for kind in kinds]
     expected = [np.zeros(n, kind) for kind in kinds]
-    launch(function, *inputs, *found)
+    launch_any(function, *inputs, *found)
     run(function, [*inputs, *expected])
     for a, b, kind in zip(found, expected, kinds, strict=True):
         if kind in ("float32", "float64"):
             np.testing.assert_allclose(a, b, rtol=1e-6)
         else:
             np.testing.assert_array_equal(a, b)
+
+
+def converted(source, target, n):
+    a = te.placeholder((n,), source, name="A")
+    b = te.compute((n,), lambda i: a[i].astype(target), name="B")
+    s = te.create_schedule(b)
+    block, thread = s[b].split(b.op.axis[0], 64)
+    s[b].bind(block, BLOCK_X)
+    s[b].bind(thread, X)
+    return lower(s, [a, b], "converted")
+
+
+HALVES = np.arange(1 << 16, dtype="uint16").view("float16")
+
+
+def test_every_float16_is_widened_exactly(launch_any):
+    found = np.zeros(len(HALVES), "float32")
+    launch_any(converted("float16", "float32", len(HALVES)), HALVES, found)
+    np.testing.assert_array_equal(found, HALVES.astype("float32"))
+
+
+def test_float32_is_rounded_to_the_nearest_float16_with_ties_to_even(launch_any):
+    """All values between two neighbours, both beside them and the middle, and those beyond the largest."""
+    finite = np.sort(HALVES[np.isfinite(HALVES)]).astype("float32")
+    middles = (finite[1:] + finite[:-1]) / 2
+    ends = np.array([65519.996, 65520.0, 1e30, np.inf, np.nan, 2.0**-25, 2.0**-26, 1e-30, 0.0], "float32")
+    values = np.concatenate([finite, middles, np.nextafter(middles, np.inf), np.nextafter(middles, -np.inf)])
+    values = np.concatenate([values, ends, -ends]).astype("float32")
+    found = np.zeros(len(values), "float16")
+    launch_any(converted("float32", "float16", len(values)), values, found)
+    with np.errstate(over="ignore"):
+        expected = values.astype("float16")
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_sums_of_float16_are_float32_until_they_are_stored(launch_any):
+    """A product of 70000 and a sum that a float16 would round are computed in float32 (docs/semantics.md, 1.2)."""
+    text = """\
+function f(A: float16[32], B: out float16[32])
+  thread threadIdx.x t in [0, 32):
+    B[t] = A[t] * float16(70000.0f) / float16(70000.0f) + float16(0.0001f) - float16(0.0001f)"""
+    a, found, expected = floats(32).astype("float16"), *np.zeros((2, 32), "float16")
+    function = parse_function(text)
+    launch_any(function, a, found)
+    run(function, [a, expected])
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(

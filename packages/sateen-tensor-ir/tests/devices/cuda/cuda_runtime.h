@@ -1,0 +1,19 @@
+/* What generated kernels use of CUDA's language, which needs no header there, in C++14 for a processor. */
+#pragma once
+#include "blocks.h"
+
+#define __global__
+#define __device__
+#define __launch_bounds__(threads)
+#define __shared__ static
+
+#define blockIdx (blocks::block)
+#define threadIdx (blocks::thread)
+inline void __syncthreads() { blocks::barrier(); }
+
+inline int __float_as_int(float x) { return blocks::bits_of<int>(x); }
+inline unsigned __float_as_uint(float x) { return blocks::bits_of<unsigned>(x); }
+inline float __int_as_float(int x) { return blocks::bits_of<float>(x); }
+inline float __uint_as_float(unsigned x) { return blocks::bits_of<float>(x); }
+inline long long __double_as_longlong(double x) { return blocks::bits_of<long long>(x); }
+inline double __longlong_as_double(long long x) { return blocks::bits_of<double>(x); }
