@@ -45,12 +45,12 @@ def build(
     `target` is a Target or its text; plain "llvm" is this machine with all features of its processor, "c" and kinds of
     devices give a source or kernels; `target_host` launches the kernels of a device. `buffers` declares storage other
     than compact row-major for some arguments; those in `aliased` may overlap each other. With `denormals` flush
-    subnormal numbers may count as zeros (docs/semantics.md, 4.10). With `keep_loops` loops run as the schedule says: none is vectorized
-    or unrolled because it is plain (docs/design/promotion.md). `passes` rewrite the loops (`lower`), and those for the
-    target follow; `observe` gets the name of each, the function before it and the function after it. `rules` expand
-    calls of functions, including the user's own. `cache` keeps object code between processes. `externals` are functions
-    that the code calls in this process, by name: those of `te.call_packed` in Python, and functions of ctypes. Raises
-    ScheduleError, LoweringError, CodegenError, TargetError.
+    subnormal numbers may count as zeros (docs/semantics.md, 4.10). With `keep_loops` loops run as the schedule
+    says: none is vectorized or unrolled because it is plain (docs/design/promotion.md). `passes` rewrite the loops
+    (`lower`), and those for the target follow; `observe` gets the name of each, the function before it and the function
+    after it. `rules` expand calls of functions, including the user's own. `cache` keeps object code between processes.
+    `externals` are functions that the code calls in this process, by name: those of `te.call_packed` in Python, and
+    functions of ctypes. Raises ScheduleError, LoweringError, CodegenError, TargetError.
     """
     if denormals not in DENORMALS:
         raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")

@@ -1,4 +1,4 @@
-"""Functions of loop IR as code: LLVM's for processors and GPUs, and text of the C family. This is the face for siblings."""
+"""Functions of loop IR as code: LLVM's for processors and GPUs, and text. This is the face for siblings."""
 
 from sateen.tensor_ir.codegen.companion import companion_codes
 from sateen.tensor_ir.codegen.executor_pool import ExecutorPool
