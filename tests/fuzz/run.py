@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -36,6 +37,10 @@ ATTEMPTS = 1000
 """Draws per seed; lowering refuses some of them."""
 
 BATCH = 50
+
+POCL = {"POCL_WORK_GROUP_METHOD": "cbs"}
+"""PoCL's compilation by continuations. By the other method PoCL 3.1 compiles some barriers in loops and in branches
+wrongly, or fails by an assertion, although all threads reach them."""
 
 ARM = f"llvm -mtriple={emulator.AARCH64.system}"
 TARGETS = {
@@ -122,8 +127,7 @@ def examine(seed: int, oracle: bool, only: str | None) -> dict[str, Any]:
         }
         refusals.update({f"{p} refused": n for p, n in candidate.script.refused.items()})
         if target == "opencl":
-            if not check_on_device(computation, function, native, rng):
-                record["target"] = "the interpreter, as PoCL does not take barriers in branches"
+            check_on_device(computation, function, native, rng)
             return record | {"refusals": refusals}
         with TemporaryDirectory() as folder:
             foreign = emulator.Emulator(Path(folder), emulator.AARCH64) if target == "aarch64" else None
@@ -153,8 +157,8 @@ def batch(first: int, count: int, oracle_every: int, only: str | None) -> list[d
     while count > 0:
         command = [sys.executable, __file__, "--child", str(first), str(count), "--oracle-every", str(oracle_every)]
         command += [] if only is None else ["--target", only]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = [json.loads(line) for line in result.stdout.splitlines()]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | POCL)
+        said = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]  # drivers print, too
         records += [r for r in said if "start" not in r]
         if result.returncode == 0:
             break

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from sateen import runtime
 from sateen.frontends.command.output import decimal
 
 
@@ -64,3 +65,38 @@ def test_a_step_that_memory_limits_is_measured_in_bytes(sateen, picture_network)
 )
 def test_small_numbers_are_told_with_three_digits(value, text):
     assert decimal(value, 3) == text
+
+
+@pytest.fixture
+def opencl():
+    try:
+        runtime.open_device("opencl")
+    except runtime.DeviceError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("opencl")
+def test_a_device_is_profiled_by_its_own_clock(sateen, two_products):
+    answer = json.loads(sateen("profile", two_products, "--target", "opencl", "--samples", 2, "--json").out)
+    assert answer["peak_gflops"] > 0
+    assert answer["peak_gigabytes_per_second"] > 0
+    steps = answer["steps"]
+    assert {tuple(s["nodes"]) for s in steps} == {("first", "rectify"), ("second",)}
+    for s in steps:
+        assert s["median_seconds"] > 0
+        assert s["threads"] >= 1
+        assert 0 < s["occupancy"] <= 1
+
+
+@pytest.mark.usefixtures("opencl")
+def test_the_peak_of_a_device_is_the_device_s(sateen, two_products):
+    ran = sateen("bench", two_products, "--target", "opencl", "--samples", 2)
+    assert ran.status == 0
+    assert "1 thread, peak " in ran.out
+    titles = sateen("profile", two_products, "--target", "opencl", "--samples", 1).out.splitlines()[1].split()
+    assert titles[:9] == ["step", "us", "share", "GFLOP/s", "GB/s", "of", "peak", "threads", "occupancy"]
+
+
+def test_an_artifact_for_a_device_says_how_many_steps_it_has(sateen, two_products):
+    assert sateen("compile", two_products, "-o", "there.sateen", "--target", "opencl", "--no-cache").status == 0
+    assert "  steps       2, which sateen profile measures\n" in sateen("inspect", "there.sateen").out

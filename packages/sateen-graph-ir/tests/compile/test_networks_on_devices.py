@@ -10,6 +10,7 @@ import pytest
 
 from sateen import runtime
 from sateen.graph_ir import build, parse_graph, workloads
+from sateen.graph_ir.compile import DeviceMeter
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes.place_on import place_on
 from sateen.runtime import Artifact, ArtifactError, CodeForm, Device, DeviceError, TargetError, read_artifact
@@ -80,6 +81,8 @@ def test_kernels_for_cuda_are_ptx() -> None:
         ({"block": [0, 1, 1]}, "the threads of a block"),
         ({"grid": [1, 1]}, "expected the grid along x, y and z, found 2 numbers"),
         ({"scalars": ["a"]}, "a scalar"),
+        ({"step": 2}, "expected launches in the order of their 2 steps"),
+        ({"shared": -1}, "the shared bytes of a block"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -120,6 +123,37 @@ def test_arrays_may_lie_on_the_device(opencl: Device) -> None:
     results = model.run({"x": there, "w": w}, out={"z": out})
     assert results["z"] is out
     np.testing.assert_array_equal(out.numpy(), model.run({"x": x, "w": w})["z"].numpy())
+
+
+@pytest.mark.usefixtures("opencl")
+def test_launches_belong_to_steps_which_are_timed() -> None:
+    artifact = chain()
+    assert [s.operators for s in artifact.steps] == [("mat_mul",), ("softmax",)]
+    assert sorted({launch.step for launch in artifact.launches}) == [0, 1]
+    assert max(launch.shared_bytes for launch in artifact.launches) > 0
+    x, w = arrays()
+    times = runtime.time_steps(runtime.load(artifact), {"x": x, "w": w}, 3)
+    assert len(times) == 2
+    assert all(t.median > 0 for t in times)
+
+
+@pytest.mark.usefixtures("opencl")
+def test_a_block_with_too_much_shared_memory_is_refused_by_its_node() -> None:
+    artifact = chain()
+    first = replace(artifact.launches[0], shared_bytes=1 << 40)
+    words = (
+        r"kernel k0_mat_mul\w* of y \(mat_mul\) expects blocks with \d+ bytes of shared memory, the device has at most"
+    )
+    with pytest.raises(DeviceError, match=words):
+        runtime.load(replace(artifact, launches=(first, *artifact.launches[1:])))
+
+
+@pytest.mark.usefixtures("opencl")
+def test_limits_of_a_device_are_measured_in_a_session() -> None:
+    with runtime.LocalSession(seconds=60) as session:
+        meter = DeviceMeter(session, runtime.Target("opencl"))
+        assert meter.sample() > 0
+        assert meter.bandwidth() > 0
 
 
 def test_a_device_of_another_kind_is_refused() -> None:

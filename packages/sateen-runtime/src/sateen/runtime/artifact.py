@@ -102,7 +102,7 @@ class Artifact:
     """What the elements along the last axis of an output are called, by its name; of an output of int64, what its
     values 0, 1, ... stand for."""
     steps: tuple[Step, ...] = ()
-    """The kernels that `run` calls, in order, if it writes a clock after each; otherwise empty."""
+    """What `run` does, in order; of a network for a processor empty, unless it writes a clock after each."""
     stack_bytes: int | None = None
     """The most that a run takes of its caller's stack, in bytes; None where the compiler doesn't know."""
     kernels: bytes = b""
@@ -133,11 +133,16 @@ class Artifact:
         return f"{named(self.inputs)} -> {named([replace(p, is_output=False) for p in self.outputs])}"
 
     @property
+    def has_clock(self) -> bool:
+        """Whether the library writes a clock after each step."""
+        return bool(self.steps) and not self.kernels
+
+    @property
     def signature(self) -> Signature:
         """The signature of the library's function: inputs, outputs, a clock if steps are timed, parameters,
         workspace."""
         alignment = Target.parse(self.target).block_alignment
-        clock = [_block("clock", "int64", len(self.steps) + 1, 8, True)] if self.steps else []
+        clock = [_block("clock", "int64", len(self.steps) + 1, 8, True)] if self.has_clock else []
         parameters = _block("parameters", "uint8", max(len(self.parameters), 64), alignment, False)
         workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), alignment, True)
         return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, parameters, workspace))

@@ -190,7 +190,8 @@ def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryvi
         _stack_bytes(fields.get("stack")),
         kernels,
     )
-    return replace(artifact, launches=launches_of(fields.get("launches", []), artifact.block_sizes))
+    launches = launches_of(fields.get("launches", []), artifact.block_sizes, len(artifact.steps))
+    return replace(artifact, launches=launches)
 
 
 def _labels(value: object, outputs: tuple[Parameter, ...]) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from sateen.runtime.abi import Failure, Status
 from sateen.runtime.artifact import Artifact
 from sateen.runtime.content import whole
 from sateen.runtime.device import DeviceKind
-from sateen.runtime.devices import MemoryPart, OpenDevice
+from sateen.runtime.devices import MemoryPart, OpenDevice, PreparedLaunch
 from sateen.runtime.diagnosis import failure_of
 from sateen.runtime.ndarray import NDArray
 from sateen.runtime.signature import Parameter
@@ -31,8 +33,10 @@ class LaunchedNetwork:
         self._blocks = [device.allocate(size) for size in artifact.block_sizes]
         device.write(self._blocks[-2].part(0, parameters.nbytes), parameters.ctypes.data)
         kernels = device.load(artifact.kernels)
-        self._launches = [
-            device.prepare(
+        self._steps: list[list[PreparedLaunch]] = [[] for _ in artifact.steps]
+        self._seconds: list[list[float]] | None = None
+        for launch in artifact.launches:
+            prepared = device.prepare(
                 kernels,
                 launch.kernel,
                 launch.grid,
@@ -40,9 +44,19 @@ class LaunchedNetwork:
                 [self._blocks[p.block].part(p.offset, p.size) for p in launch.places],
                 launch.scalars,
                 self._blocks,
+                f"{launch.kernel} of {artifact.steps[launch.step]}",
+                launch.shared_bytes,
             )
-            for launch in artifact.launches
-        ]
+            self._steps[launch.step].append(prepared)
+
+    @contextmanager
+    def measured(self) -> Iterator[list[list[float]]]:
+        """Within, each run adds the seconds of its steps to the list, by the device's own clock."""
+        self._seconds = []
+        try:
+            yield self._seconds
+        finally:
+            self._seconds = None
 
     def call_arrays(self, arrays: Sequence[NDArray]) -> None:
         """Run on compact inputs, then outputs, in memory of the host or of the device; outputs are complete.
@@ -57,13 +71,33 @@ class LaunchedNetwork:
                 device.write(block.part(0, array.nbytes), array.data)
             else:
                 device.copy(block.part(0, array.nbytes), MemoryPart(array.data, 0, array.nbytes))
-        for launch in self._launches:
-            device.launch(launch)
+        if self._seconds is None:
+            self._launch()
+        else:
+            self._seconds.append(self._launch_measured())
         for block, array in zip(self._blocks[self._count :], arrays[self._count :], strict=False):
             if array.is_readable:
                 device.read(array.data, block.part(0, array.nbytes))
             else:
                 device.copy(MemoryPart(array.data, 0, array.nbytes), block.part(0, array.nbytes))
+
+    def _launch(self) -> None:
+        for launches in self._steps:
+            for launch in launches:
+                self._device.launch(launch)
+
+    def _launch_measured(self) -> list[float]:
+        """Launch all; the seconds of each step."""
+        device = self._device
+        events = [device.record()]
+        for launches in self._steps:
+            for launch in launches:
+                device.launch(launch)
+            events.append(device.record())
+        seconds = [device.elapsed(a, b) for a, b in pairwise(events)]
+        for event in events:
+            device.forget(event)
+        return seconds
 
     def _check(self, position: int, p: Parameter, array: NDArray, arrays: Sequence[NDArray]) -> None:
         place = self._device.description.device

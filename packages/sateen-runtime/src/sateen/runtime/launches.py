@@ -25,13 +25,18 @@ class BlockPlace:
 
 @dataclass(frozen=True, slots=True)
 class NetworkLaunch:
-    """A kernel of the network's code on places, then scalars: `grid` blocks of `block` threads along x, y, z."""
+    """A kernel of the network's code on places, then scalars: `grid` blocks of `block` threads along x, y, z.
+
+    It is a part of a step of the network, whose number is `step`. A block has `shared_bytes` of shared memory.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     places: tuple[BlockPlace, ...]
     scalars: tuple[int, ...] = ()
+    step: int = 0
+    shared_bytes: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Its form in a manifest."""
@@ -41,12 +46,14 @@ class NetworkLaunch:
             "block": list(self.block),
             "places": [[p.block, p.offset, p.size] for p in self.places],
             "scalars": list(self.scalars),
+            "step": self.step,
+            "shared": self.shared_bytes,
         }
 
     @staticmethod
     def from_json(value: object) -> NetworkLaunch:
         """Raises ArtifactError for a value that `to_json` doesn't give."""
-        fields = fields_of(value, "a launch", ("kernel", "grid", "block", "places", "scalars"))
+        fields = fields_of(value, "a launch", ("kernel", "grid", "block", "places", "scalars", "step", "shared"))
         places = [list_of(place, "a place", 3) for place in list_of(fields["places"], "the places", _MOST_ARGUMENTS)]
         if any(len(place) != 3 for place in places):
             raise ArtifactError("expected a place as block, offset and size")
@@ -63,12 +70,18 @@ class NetworkLaunch:
                 for block, offset, size in places
             ),
             tuple(integer_of(n, "a scalar", -_MOST, _MOST) for n in list_of(fields["scalars"], "the scalars", 64)),
+            integer_of(fields["step"], "the step of a launch", 0, _MOST_LAUNCHES),
+            integer_of(fields["shared"], "the shared bytes of a block", 0, _MOST),
         )
 
 
-def launches_of(value: object, sizes: Sequence[int]) -> tuple[NetworkLaunch, ...]:
-    """The launches of a manifest, whose places lie in blocks of these sizes. Raises ArtifactError for others."""
+def launches_of(value: object, sizes: Sequence[int], steps: int) -> tuple[NetworkLaunch, ...]:
+    """The launches of a manifest, in the order of its steps, of which there are `steps`; their places lie in blocks of
+    these sizes. Raises ArtifactError for others."""
     launches = tuple(map(NetworkLaunch.from_json, list_of(value, "the launches", _MOST_LAUNCHES)))
+    numbers = [launch.step for launch in launches]
+    if numbers != sorted(numbers) or (numbers and numbers[-1] >= steps):
+        raise ArtifactError(f"expected launches in the order of their {steps} steps, found those of {numbers!s:.64}")
     for launch in launches:
         for place in launch.places:
             if place.block >= len(sizes) or place.offset + place.size > sizes[place.block]:

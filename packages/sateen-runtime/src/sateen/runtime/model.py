@@ -63,13 +63,18 @@ class Model:
         self._results: Outputs | None = None
         self._lock = ForkSafeLock()
 
+    @property
+    def launched(self) -> LaunchedNetwork | None:
+        """What runs on a device, None on a processor and of a closed model."""
+        return self._function if isinstance(self._function, LaunchedNetwork) else None
+
     def _give_blocks(self) -> None:
         """The memory that a function of the host gets besides inputs and outputs."""
         artifact = self.artifact
         block = NDArray.of(np.frombuffer(whole(artifact.parameters) or bytes(64), np.uint8))
         parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
         workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
-        self.clock = empty((len(artifact.steps) + 1,), "int64") if artifact.steps else None
+        self.clock = empty((len(artifact.steps) + 1,), "int64") if artifact.has_clock else None
         clock = () if self.clock is None else (self.clock,)
         self._blocks = (*clock, parameters, workspace)
 

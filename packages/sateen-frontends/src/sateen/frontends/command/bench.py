@@ -10,13 +10,14 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
+from sateen.frontends.command.arguments import MODEL, MOST_THREADS, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import compile_model, load_model, load_model_there
 from sateen.frontends.command.bindings import bound_arrays
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.devices import DevicePlace, device_options, opened
 from sateen.frontends.command.files import is_artifact
+from sateen.frontends.command.limits import meter_of
 from sateen.frontends.command.output import decimal, finite, say, show_json, show_table
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph, require_model
@@ -25,7 +26,6 @@ from sateen.frontends.readers import PEERS, reader_of
 from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError, Artifact, Session, TimeResult, read_artifact
 from sateen.runtime.display import counted, did_you_mean, size
-from sateen.tensor_ir import PeakMeter
 
 HERE = "here"
 """Our engine on this machine, beside a device."""
@@ -120,11 +120,10 @@ def bench(
         if contenders[0].refusal:
             raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
         with step(f"measuring {model.name}"):
-            meter = PeakMeter(session)
+            meter, cores = meter_of(artifact, session or stack.enter_context(opened(None)), threads)
             measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
-        cores = allowed_processors() if session is None else session.info()["processors"]
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
-    peak = median(peaks) * min(threads, cores)
+    peak = median(peaks) * cores
     _show(model, threads, contenders, missing, count, peak, as_json)
 
 

@@ -320,10 +320,16 @@ def _artifact_facts(artifact: Artifact) -> list[tuple[str, str]]:
         ("parameters", size(len(artifact.parameters))),
         ("workspace", size(artifact.workspace_bytes)),
         *([] if artifact.stack_bytes is None else [("stack", size(artifact.stack_bytes))]),
-        ("steps", f"{len(artifact.steps)}, timed" if artifact.steps else "not timed"),
+        ("steps", _timing(artifact)),
         *(("option", f"{name} = {value}") for name, value in artifact.options.items()),
         *(("alias", f"{output} may reuse the memory of {name}") for output, name in artifact.aliases.items()),
     ]
+
+
+def _timing(artifact: Artifact) -> str:
+    if artifact.kernels:
+        return f"{len(artifact.steps)}, which sateen profile measures"
+    return f"{len(artifact.steps)}, timed" if artifact.steps else "not timed"
 
 
 def _runs_here(artifact: Artifact) -> str:

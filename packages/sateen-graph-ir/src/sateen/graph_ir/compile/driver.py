@@ -138,7 +138,8 @@ def build(
     (4.10). `records` are measurements for the choice of methods; the artifact's options contain their digest, and
     numerics and denormals unless these are default and keep. `pipeline` replaces the passes that optimise the graph,
     `operators` may have lowerings in place of ours (OpSet.with_lowering), `observer` gets a record of each pass.
-    `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`. With `static` the
+    `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`; devices measure steps
+    anyway. With `static` the
     artifact's code is a static archive, for `Artifact.export_archive`, as that for machines without a system always is.
     `workers` compile kernels in parallel, `cache` keeps their object code; neither changes the result. Raises
     InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind of
@@ -164,7 +165,7 @@ def build(
         pipeline=pipeline,
         operators=operators,
         observer=observer,
-        timed=timed,
+        timed=timed and kind.network is None,
         denormals=denormals,
     )
     kernels, launches = b"", tuple[NetworkLaunch, ...]()
@@ -202,7 +203,7 @@ def build(
         },
         aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
         labels=graph.labels,
-        steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
+        steps=steps_of(network.graph, network.plan.free, network.calls) if timed or launches else (),
         stack_bytes=stack_bytes,
         kernels=kernels,
         launches=launches,

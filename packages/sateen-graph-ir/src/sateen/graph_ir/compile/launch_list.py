@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sateen.runtime.launches import BlockPlace, NetworkLaunch
 from sateen.tensor_ir.arith import Analyzer
@@ -32,16 +32,20 @@ def launches_of_entry(entry: Function, programs: Iterable[DeviceProgram]) -> tup
         k0(data + 0, workspace + 256)                 k0_0 [4, 1, 1] [256, 1, 1] (0, 0, 4096) (2, 256, 4096)
         with for t: launch k0_0(A + 0, B + 0, t)  =>  … 0; k0_0 [4, 1, 1] [256, 1, 1] (0, 0, 4096) (2, 256, 4096) … 1
 
-    Blocks are numbered as the entry's parameters are.
+    Blocks are numbered as the entry's parameters are, steps as the entry's statements.
     """
     blocks = {b: i for i, b in enumerate(entry.parameters)}
-    writer = _Writer({program.host.name: program for program in programs}, Analyzer())
-    return tuple(writer.called(entry.body, blocks))
+    named = {program.host.name: program for program in programs}
+    shared = {kernel.name: kernel.shared_bytes for program in named.values() for kernel in program.kernels}
+    writer = _Writer(named, shared, Analyzer())
+    steps = entry.body.body if isinstance(entry.body, Seq) else (entry.body,)
+    return tuple(replace(launch, step=i) for i, s in enumerate(steps) for launch in writer.called(s, blocks))
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     programs: Mapping[str, DeviceProgram]
+    shared_bytes: Mapping[str, int]
     analyzer: Analyzer
 
     def called(self, s: Stmt, blocks: Mapping[Buffer, int]) -> Iterator[NetworkLaunch]:
@@ -84,6 +88,7 @@ class _Writer:
                     (x, y, z),
                     tuple(self._place(b, offset, places) for b, offset in s.arguments),
                     tuple(map(self._number, s.scalars)),
+                    shared_bytes=self.shared_bytes[s.kernel],
                 )
             case _:
                 raise AssertionError(f"the host of {min(self.programs)!r} has a {type(s).__name__}")

@@ -150,14 +150,23 @@ class OpenDevice:
         parts: Sequence[MemoryPart],
         scalars: Sequence[int] = (),
         kept: Sequence[object] = (),
+        title: str = "",
+        shared_bytes: int = 0,
     ) -> PreparedLaunch:
-        """A launch for any number of times; `kept` is what its memory belongs to.
+        """A launch for any number of times; `kept` is what its memory belongs to, `title` what errors call the kernel,
+        whose blocks share `shared_bytes`.
 
-        Raises DeviceError for a kernel that is not there, and for more threads than a block may have.
+        Raises DeviceError for a kernel that is not there, and for more threads or shared memory than a block may have.
         """
-        self._require_fit(name, grid, block)
+        known_as = title or name
+        self._require_fit(known_as, grid, block)
+        if shared_bytes > self.description.shared_bytes:
+            raise DeviceError(
+                f"{self.description}: kernel {known_as} expects blocks with {shared_bytes} bytes of shared memory, the "
+                f"device has at most {self.description.shared_bytes}"
+            )
         make = partial(self._connection.prepare, kernels.loaded, name, grid, block, parts, scalars)
-        return PreparedLaunch(name, self._do(f"prepare kernel {name}", make), (kernels, *kept))
+        return PreparedLaunch(known_as, self._do(f"prepare kernel {known_as}", make), (kernels, *kept))
 
     def launch(self, prepared: PreparedLaunch, queue: int = 0) -> None:
         """Queue a kernel."""
