@@ -188,9 +188,11 @@ def targets(session: nox.Session) -> None:
     """Every schedule primitive and operator compiled for each target, run there and compared with its definition;
     without options, the tables of docs/targets.md."""
     install(session, "test")
-    folders = [ROOT / "tests" / "fuzz", ROOT / "packages" / "sateen-graph-ir" / "tests" / "ops"]
+    packages = ROOT / "packages"
+    folders = [ROOT / "tests" / "fuzz", packages / "sateen-graph-ir" / "tests" / "ops",
+               packages / "sateen-tensor-ir" / "tests" / "devices"]  # fmt: skip
     options = session.posargs or ("--write", "docs/targets.md")
-    environment = {"PYTHONPATH": os.pathsep.join(map(str, folders))}  # the emulator; the operators and their arguments
+    environment = {"PYTHONPATH": os.pathsep.join(map(str, folders))}  # the emulator, operators with arguments, devices
     session.run("python", "tests/targets/run.py", *options, env=environment)
 
 

@@ -15,8 +15,19 @@ from typing import Any
 import numpy as np
 from cases import NAME, Program
 from emulator import AARCH64, EmulatedMachine, EmulationError, Emulator, pack_arrays, unpack_arrays
+from text_devices import open_text_device
 
-from sateen.runtime import DeviceError, LocalSession, SessionError, Target, load, open_device
+from sateen.runtime import (
+    DeviceError,
+    LocalSession,
+    Model,
+    SessionError,
+    Target,
+    load,
+    open_device,
+    read_artifact,
+)
+from sateen.runtime.devices import OpenDevice, as_functions
 from sateen.tensor_ir import CompiledModule
 from sateen.tensor_ir.targets import with_features
 
@@ -132,10 +143,37 @@ class OnOpenCL(Place):
         if isinstance(program.code, CompiledModule):
             program.code[NAME](*arrays)
             return
-        model = load(program.code)
+        self.run_model(load(program.code), arrays)
+
+    def run_model(self, model: Model, arrays: Sequence[Array]) -> None:
+        """Run a network on inputs, into outputs."""
         names = [[p.name for p in parameters] for parameters in (model.inputs, model.outputs)]
         given, results = arrays[: len(names[0])], arrays[len(names[0]) :]
         model.run(dict(zip(names[0], given, strict=True)), out=dict(zip(names[1], results, strict=True)))
+
+
+class OnText(OnOpenCL):
+    """Threads of this process, after a C++ compiler of this machine has compiled the text of kernels."""
+
+    @cached_property
+    def _device(self) -> OpenDevice:
+        return open_text_device(self.text)
+
+    def why_not(self) -> str:
+        try:
+            self._device  # noqa: B018
+        except DeviceError as error:
+            return str(error)
+        return ""
+
+    def run(self, program: Program, arrays: Sequence[Array]) -> None:
+        device = self._device
+        if not isinstance(program.code, CompiledModule):
+            self.run_model(Model(read_artifact(program.code), device, device.description.device), arrays)
+            return
+        kernels = device.load(program.code.source.encode())
+        module = program.code.host.module.with_devices([as_functions(device, kernels)])
+        module[NAME](*arrays)  # which are on the host (cases.py) and copied by the code
 
 
 COLUMNS: Mapping[str, Place] = {
@@ -157,5 +195,7 @@ COLUMNS: Mapping[str, Place] = {
     "wasm32": InNode("wasm32"),
     "c": InC("c"),
     "opencl": OnOpenCL("opencl"),
+    "cuda-c": OnText("cuda-c"),
+    "metal": OnText("metal"),
 }
 """The targets by the head of their column."""

@@ -14,7 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "targets.md"
 PROGRAM = Path(__file__).with_name("run.py")
-FOLDERS = [PROGRAM.parent, ROOT / "tests" / "fuzz", ROOT / "packages" / "sateen-graph-ir" / "tests" / "ops"]
+PACKAGES = ROOT / "packages"
+FOLDERS = [
+    PROGRAM.parent, ROOT / "tests" / "fuzz", PACKAGES / "sateen-graph-ir" / "tests" / "ops",
+    PACKAGES / "sateen-tensor-ir" / "tests" / "devices",
+]  # fmt: skip
 
 NAMES = """
 from cases import CASES

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from text_devices import open_text_device
+from text_devices import open_text_device, placed
 
 from sateen import runtime
 from sateen.runtime import DeviceError, DeviceFunctions, DevicePlace, KernelLaunch, Target
@@ -64,21 +64,13 @@ class TestedDevice:
         self.log.clear()
         self._serve(self.opened.load(compiled.source.encode()))
         there = [b.device == self.place for b in compiled.program.host.parameters]
-        copies = [self._copied(a) if t else runtime.array(a) for a, t in zip(arrays, there, strict=True)]
+        copies = [placed(self.opened, a) if t else runtime.array(a) for a, t in zip(arrays, there, strict=True)]
         (loaded,) = compiled.host.module.with_devices([self.device]).functions.values()
         status = loaded.call_pointers(*(copy.handle for copy in copies))
         for copy, array in zip(copies, arrays, strict=True):
             array[...] = copy.numpy()
         if status:
             raise RuntimeError(Status(Failure.of(status).code).name)
-
-    def _copied(self, array: Array) -> runtime.NDArray:
-        """A copy of an array in the device's memory."""
-        memory = self.opened.allocate(array.nbytes)
-        self.opened.write(memory.part(0, array.nbytes), array.ctypes.data)
-        strides = tuple(n // array.itemsize for n in array.strides)
-        dtype = DType.of(array.dtype)
-        return runtime.NDArray(memory.handle, array.shape, strides, dtype, self.place, owner=memory, read_only=False)
 
     # The functions of the device.
 

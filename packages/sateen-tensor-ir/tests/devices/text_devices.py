@@ -14,7 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sateen.runtime import Device, DeviceError, DeviceKind
+import numpy as np
+
+from sateen.runtime import Device, DeviceError, DeviceKind, DType, NDArray
 from sateen.runtime.devices import DeviceDescription, MemoryPart, OpenDevice
 from sateen.runtime.devices.driver import DriverError, Fault
 
@@ -57,6 +59,15 @@ def open_text_device(target: str) -> OpenDevice:
     if shutil.which("g++") is None:
         raise DeviceError("g++ is not installed: apt package g++")
     return OpenDevice(TextConnection(LANGUAGES[target]))
+
+
+def placed(device: OpenDevice, array: np.ndarray[Any, Any]) -> NDArray:
+    """A copy of an array in the memory of a device."""
+    memory = device.allocate(array.nbytes)
+    device.write(memory.part(0, array.nbytes), array.ctypes.data)
+    strides = tuple(n // array.itemsize for n in array.strides)
+    dtype, place = DType.of(array.dtype), device.description.device
+    return NDArray(memory.handle, array.shape, strides, dtype, place, owner=memory, read_only=False)
 
 
 class TextConnection:

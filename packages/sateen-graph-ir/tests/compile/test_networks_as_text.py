@@ -1,0 +1,85 @@
+"""Networks as CUDA C and Metal: threads of this process run their launch list, and nvcc compiles the kernels."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from text_devices import open_text_device
+
+from sateen import runtime
+from sateen.graph_ir import Graph, build, parse_graph, workloads
+from sateen.graph_ir.ops import OPS
+from sateen.runtime import ArtifactError, DeviceError, Model, read_artifact
+
+MIXED = """\
+graph net
+  input %x: float32[2, 3, 9, 9]
+  input %w: float32[4, 3, 3, 3]
+  input %h: float16[2, 4]
+  %y: float32[2, 4, 9, 9] = conv(%x, %w) {pads=(1, 1, 1, 1)}
+  %a: float32[2, 4, 1, 1] = global_average_pool(%y)
+  %b: float32[2, 4] = reshape(%a) {shape=(2, 4)}
+  %c: float32[2, 4] = cast(%h) {dtype=float32}
+  %s: float32[2, 4] = add(%b, %c)
+  %p: float32[2, 4] = softmax(%s) {axis=1}
+  %o: float16[2, 4] = cast(%p) {dtype=float16}
+  output %o"""
+
+
+def run_as_text(graph: Graph, target: str, data: dict[str, np.ndarray]) -> np.ndarray:
+    """The first output by kernels in the language of a target."""
+    try:
+        device = open_text_device(target)
+    except DeviceError as error:
+        pytest.skip(str(error))
+    artifact = read_artifact(build(graph, target).to_bytes())
+    return Model(artifact, device, device.description.device).run(data)[0].numpy()
+
+
+@pytest.mark.parametrize("target", ["cuda-c", "metal"])
+def test_float16_and_float32_are_those_of_the_processor(target: str) -> None:
+    graph = parse_graph(MIXED, OPS)
+    random = np.random.default_rng(0)
+    data = {p.name: random.standard_normal(p.type.physical_shape).astype(p.type.dtype.numpy) for p in graph.inputs}
+    found, here = run_as_text(graph, target, data), runtime.load(build(graph)).run(data)[0].numpy()
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(np.float64(found), np.float64(here), rtol=2e-3)
+
+
+def test_a_convolutional_network_of_metal_is_that_of_the_processor() -> None:
+    graph = workloads.squeezenet(image=64)
+    data = {"data": np.random.default_rng(1).standard_normal((1, 3, 64, 64)).astype(np.float32)}
+    found, here = run_as_text(graph, "metal", data), runtime.load(build(graph)).run(data)[0].numpy()
+    np.testing.assert_allclose(found, here, rtol=1e-4, atol=1e-6)
+
+
+def test_nvcc_compiles_a_network_whose_sums_stay_in_registers(tmp_path: Path) -> None:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("nvcc is not installed: apt package nvidia-cuda-toolkit, or the wheel nvidia-cuda-nvcc")
+    artifact = build(workloads.squeezenet(), "cuda-c -mcpu=sm_80")
+    (tmp_path / "kernels.cu").write_bytes(artifact.kernels)
+    options = ["-arch=sm_80", "-Werror", "all-warnings", "-Xptxas", "-v", "-cubin"]
+    command = [nvcc, *options, "kernels.cu", "-o", "kernels.cubin"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(re.findall(r"entry function '(\w+)'", done.stderr)) == {launch.kernel for launch in artifact.launches}
+    assert max(map(int, re.findall(r"(\d+) bytes spill stores", done.stderr))) <= 8  # two values of a thread
+
+
+def test_an_artifact_of_metal_is_loaded_where_there_is_a_driver() -> None:
+    artifact = build(parse_graph(MIXED, OPS), "metal")
+    assert b"\nkernel void " in artifact.kernels
+    with pytest.raises(DeviceError, match=r"^metal\(0\): expected a device of kind .*, for which there are drivers$"):
+        runtime.load(artifact)
+
+
+def test_an_artifact_of_cuda_c_is_for_its_compiler() -> None:
+    message = "artifact: compiled for cuda-c, whose kernels are text for nvcc and no driver; compile the model for cuda"
+    with pytest.raises(ArtifactError, match=f"^{message}$"):
+        runtime.load(build(parse_graph(MIXED, OPS), "cuda-c"))
