@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from sateen.tensor_ir.codegen.c_family.identifiers import is_reserved
 from sateen.tensor_ir.functions import FUNCTIONS, Lack, MathFunction
 from sateen.tensor_ir.functions.spelling import CSpelling, Routine
 from sateen.tensor_ir.intrinsics import TensorIntrinsic
@@ -19,7 +20,7 @@ class Dialect:
 
     `float_suffix` distinguishes the float32 functions of its library from those of float64. `routine` are the words
     before the definition of a routine, `own` its own definitions by the names of routines. `lacks` is what functions
-    do without.
+    do without. `is_reserved` tells the names that it leaves to nobody.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Dialect:
     routine: str = "static inline"
     own: Mapping[str, Routine] = field(default_factory=dict)
     lacks: frozenset[Lack] = frozenset()
+    is_reserved: Callable[[str], bool] = is_reserved
 
     def calls(self, rules: IntrinsicRules) -> Calls:
         """The treatment of calls: those that the language spells are kept, unless the user gives a rule for them."""

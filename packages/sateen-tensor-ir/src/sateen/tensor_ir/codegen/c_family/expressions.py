@@ -82,7 +82,7 @@ class Expressions(FunctionText):
     def constant(self, wish: str, type_: str, value: Code) -> Code:
         """A new constant of that value."""
         name = self.identifiers.fresh(wish)
-        self.line(f"const {type_} {name} = {value.text};")
+        self.fixed(type_, name, value.text)
         return Code(name, NAME)
 
     def is_repeatable(self, e: Expr) -> bool:
@@ -108,19 +108,19 @@ class Expressions(FunctionText):
         match e:
             case ex.Const():
                 self.value_type(e.dtype)
-                return literal(e.value, e.dtype)
+                return self.literal(e)
             case Var():
                 return Code(self.name(e), NAME)
             case ex.Add() | ex.Sub() | ex.Mul():
-                return self._arithmetic(e)
+                return self.arithmetic(e)
             case ex.Div():
                 return Code(f"{self.text(e.a, MULTIPLY)} / {self.text(e.b, UNARY)}", MULTIPLY)
             case ex.FloorDiv() | ex.FloorMod():
-                return self._division(e)
+                return self.division(e)
             case ex.Min() | ex.Max():
-                return self.call(routines.extremum(e.symbol, self.computed(e.dtype)), e.a, e.b)
+                return self.extremum(e)
             case ex.Compare():
-                return self._comparison(e)
+                return self.comparison(e)
             case ex.And() | ex.Or():
                 return self._connective(e)
             case ex.Not():
@@ -133,18 +133,27 @@ class Expressions(FunctionText):
                     chain = ex.Select(ex.compare(ex.EQ, e.index, i), e.branches[i], chain)
                 return self.code(chain)
             case ex.Cast():
-                return self._conversion(e)
+                return self.conversion(e)
             case ex.Reinterpret():
-                return self._reinterpreted(e)
+                return self.reinterpreted(e)
             case ex.Call():
-                return self._call(e)
+                return self.function_call(e)
             case Load():
-                return self._load(e)
+                return self.load(e)
             case Address():
                 return self.address(e)
         raise unknown(e, f"{self.function_name}: the emitter of {self.dialect.name}")
 
-    def _load(self, e: Load) -> Code:
+    def literal(self, e: ex.Const) -> Code:
+        """A literal in the type in which it is computed."""
+        return literal(e.value, e.dtype)
+
+    def extremum(self, e: ex.Min | ex.Max) -> Code:
+        """The smaller or the larger of two values."""
+        return self.call(routines.extremum(e.symbol, self.computed(e.dtype)), e.a, e.b)
+
+    def load(self, e: Load) -> Code:
+        """An element of memory as a value."""
         element = self.element(e.buffer, e.indices)
         if e.dtype.is_bool:
             return Code(f"{element} != 0", EQUAL)
@@ -179,7 +188,8 @@ class Expressions(FunctionText):
     def call(self, routine: Routine, *operands: Expr) -> Code:
         return Code(f"{self.unit.require(routine)}({', '.join(self.text(o) for o in operands)})")
 
-    def _arithmetic(self, e: ex.Add | ex.Sub | ex.Mul) -> Code:
+    def arithmetic(self, e: ex.Add | ex.Sub | ex.Mul) -> Code:
+        """A sum, difference or product; data of integers wraps."""
         symbol, level = _INFIX[type(e)]
         wraps = e.dtype.is_int and e.dtype != INDEX
         if not wraps or str(e.dtype) in {"uint32", "uint64"}:
@@ -200,7 +210,8 @@ class Expressions(FunctionText):
     def cast(self, dtype: DType, value: Code) -> Code:
         return Code(f"({self.value_type(dtype)}){value.within(UNARY)}", UNARY)
 
-    def _division(self, e: ex.FloorDiv | ex.FloorMod) -> Code:
+    def division(self, e: ex.FloorDiv | ex.FloorMod) -> Code:
+        """A quotient rounded down, or what remains of it."""
         quotient = isinstance(e, ex.FloorDiv)
         known = isinstance(e.b, ex.Const) and e.b.value > 0
         if known and (int_range(e.dtype)[0] == 0 or (e.dtype == INDEX and self.is_nonnegative(e.a))):
@@ -208,7 +219,8 @@ class Expressions(FunctionText):
         routine = routines.floor_divide if quotient else routines.floor_modulo
         return self.call(routine(self.computed(e.dtype)), e.a, e.b)
 
-    def _comparison(self, e: ex.Compare) -> Code:
+    def comparison(self, e: ex.Compare) -> Code:
+        """Whether two values are equal, or in order."""
         decided = _decided(e)
         if decided is not None:
             return literal(decided, BOOL)
@@ -240,7 +252,9 @@ class Expressions(FunctionText):
                 operands.append((lines, self.code(operand)))
         (then_lines, a), (else_lines, b) = operands
         if not then_lines and not else_lines:
-            return Code(f"{test.within(OR)} ? {a.within(OR)} : {b.within(OR)}", CHOOSE)
+            choice = self.choice(test, a, b)
+            if choice is not None:
+                return choice
         name = self._variable(then, "")
         for head, lines, value in ((f"if ({test.text})", then_lines, a), ("else", else_lines, b)):
             with self.braces(head):
@@ -248,14 +262,19 @@ class Expressions(FunctionText):
                 self.line(f"{name} = {value.text};")
         return Code(name, NAME)
 
+    def choice(self, test: Code, then: Code, otherwise: Code) -> Code | None:
+        """One of two values, of which only that is evaluated; None if the dialect can't say so in an expression."""
+        return Code(f"{test.within(OR)} ? {then.within(OR)} : {otherwise.within(OR)}", CHOOSE)
+
     def _variable(self, like: Expr, value: str) -> str:
         name = self.identifiers.fresh("t")
-        self.line(f"{self.value_type(like.dtype)} {name}{' = ' if value else ''}{value};")
+        self.variable(self.value_type(like.dtype), name, value)
         return name
 
     # Conversions and calls.
 
-    def _conversion(self, e: ex.Cast) -> Code:
+    def conversion(self, e: ex.Cast) -> Code:
+        """A value of another type."""
         source, target = e.value.dtype, e.dtype
         if target.is_bool:
             return Code(f"{self.text(e.value, EQUAL + 1)} != 0", EQUAL)
@@ -273,7 +292,8 @@ class Expressions(FunctionText):
             return self.code(e.value)
         return self.cast(target, self.code(e.value))
 
-    def _call(self, e: ex.Call) -> Code:
+    def function_call(self, e: ex.Call) -> Code:
+        """A call as the dialect spells it."""
         if is_external(e.name):
             return self.external(e)
         function = FUNCTIONS.get(e.name)
@@ -298,7 +318,8 @@ class Expressions(FunctionText):
             "called for its effect"
         )
 
-    def _reinterpreted(self, e: ex.Reinterpret) -> Code:
+    def reinterpreted(self, e: ex.Reinterpret) -> Code:
+        """The bits of a value as one of another type."""
         source, target = e.value.dtype, e.dtype
         value = self.code(e.value)
         if source.is_float and source.bits == 16:

@@ -26,7 +26,7 @@ class FunctionText:
     def __init__(self, unit: TranslationUnit, taken: frozenset[str], name: str) -> None:
         self.unit = unit
         self.dialect: Dialect = unit.dialect
-        self.identifiers = Identifiers(taken)
+        self.identifiers = Identifiers(taken, self.dialect.is_reserved)
         self.function_name = name
         self.lines: list[str] = []
         self.depth = 1
@@ -35,6 +35,14 @@ class FunctionText:
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
+
+    def fixed(self, type_: str, name: str, value: str) -> None:
+        """Add the definition of a name that keeps its value."""
+        self.line(f"const {type_} {name} = {value};")
+
+    def variable(self, type_: str, name: str, value: str = "") -> None:
+        """Add the definition of a name whose value changes, or is set later."""
+        self.line(f"{type_} {name}{' = ' if value else ''}{value};")
 
     @contextmanager
     def braces(self, head: str) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import LONGEST_NAME
@@ -80,11 +81,12 @@ def check_public(name: str, *, of_kernels: bool = False) -> None:
 
 
 class Identifiers:
-    """One C identifier per variable or buffer of a function; a name that is taken gets a number."""
+    """One identifier per variable or buffer of a function; a name that is taken gets a number."""
 
-    def __init__(self, taken: frozenset[str]) -> None:
+    def __init__(self, taken: frozenset[str], is_reserved: Callable[[str], bool] = is_reserved) -> None:
         self._given: dict[Var | Buffer, str] = {}
         self._taken = set(taken)
+        self._is_reserved = is_reserved
 
     def of(self, node: Var | Buffer) -> str:
         """The identifier of a node, the same each time."""
@@ -97,7 +99,7 @@ class Identifiers:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", wish)
         if not plain or plain[0].isdigit() or plain.startswith((PREFIX, "_")):
             plain = f"v{plain}"
-        if is_reserved(plain):
+        if self._is_reserved(plain):
             plain = f"{plain}_"
         name, number = plain, 1
         while name in self._taken:

@@ -7,7 +7,7 @@ from string import Template
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions
-from sateen.tensor_ir.codegen.c_family.literals import UNARY
+from sateen.tensor_ir.codegen.c_family.literals import UNARY, Code
 from sateen.tensor_ir.codegen.missing_code import no_code
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.storage import strides_of
@@ -60,14 +60,13 @@ class Statements(Expressions):
                 self.allocate(s)
             case Store():
                 self.begin(*s.indices, s.value)
-                value = self.stored(s.value, s.buffer.dtype)
-                self.line(f"{self.element(s.buffer, s.indices)} = {value};")
+                self.store(s)
             case Evaluate(value=ex.Call() as call) if call.name.startswith(PACKED):
                 self.begin(call)
                 self.packed(call)
             case Evaluate():
                 self.begin(s.value)
-                self.line(f"(void){self.code(s.value).within(UNARY)};")
+                self.discard(self.code(s.value))
             case Prefetch():
                 pass  # a hint, for which neither language has words that are safe beyond the end of an array
             case Barrier():
@@ -85,6 +84,15 @@ class Statements(Expressions):
                 raise CodegenError(f"{self.function_name}: {self.dialect.name} has no clock to read; build for llvm")
             case _:
                 raise unknown(s, f"{self.function_name}: the emitter of {self.dialect.name}")
+
+    def store(self, s: Store) -> None:
+        """The assignment to an element."""
+        value = self.stored(s.value, s.buffer.dtype)
+        self.line(f"{self.element(s.buffer, s.indices)} = {value};")
+
+    def discard(self, value: Code) -> None:
+        """An expression of which nobody needs the value."""
+        self.line(f"(void){value.within(UNARY)};")
 
     def invoke(self, s: Invoke) -> None:
         """A call of another kernel. Raises CodegenError: only code of a host calls those that are beside it."""
@@ -138,8 +146,12 @@ class Statements(Expressions):
         if self.is_nonnegative(s.start):
             self.nonnegative.add(s.var)
         var = self.name(s.var)
-        with self.braces(f"for ({self.value_type(s.var.dtype)} {var} = {start}; {var} < {stop}; ++{var})"):
+        with self.braces(self.counting(self.value_type(s.var.dtype), var, start, stop)):
             self.statement(s.body)
+
+    def counting(self, type_: str, var: str, start: str, stop: str) -> str:
+        """The head of a loop over [start, stop)."""
+        return f"for ({type_} {var} = {start}; {var} < {stop}; ++{var})"
 
     def bound(self, var: Var, stop: Expr) -> str:
         """The end of a loop, as a constant unless it is as simple as one."""
@@ -173,8 +185,12 @@ class Statements(Expressions):
             return
         with self.braces("for (;;)"):
             self.lines += lines
-            self.line(f"if (!{condition.within(UNARY)}) break;")
+            self.leave_unless(condition)
             self.statement(s.body)
+
+    def leave_unless(self, condition: Code) -> None:
+        """The end of a loop."""
+        self.line(f"if (!{condition.within(UNARY)}) break;")
 
     def _let(self, s: Let) -> None:
         """A constant for each let of a chain that is used."""
@@ -190,7 +206,7 @@ class Statements(Expressions):
                 with self.captured() as definition:
                     self.begin(let.value)
                     text = self.code(let.value).text
-                    self.line(f"const {self.value_type(let.var.dtype)} {self.name(let.var)} = {text};")
+                    self.fixed(self.value_type(let.var.dtype), self.name(let.var), text)
                 blocks.append(definition)
         for block in reversed(blocks):
             self.lines += block
@@ -204,9 +220,12 @@ class Statements(Expressions):
         with self.captured() as body:
             self.statement(s.body)
         if s.buffer in self.mentioned:
-            size = self.constant_size(s.buffer)
-            self.line(f"{self.storage_type(s.buffer.dtype)} {self.name(s.buffer)}[{size}];")
+            self.array(self.name(s.buffer), s.buffer)
         self.lines += body
+
+    def array(self, name: str, buffer: Buffer) -> None:
+        """Add the definition of an array that holds a buffer."""
+        self.line(f"{self.storage_type(buffer.dtype)} {name}[{self.constant_size(buffer)}];")
 
     def constant_size(self, buffer: Buffer) -> int:
         """The length of an array that holds the buffer, at least 1."""
