@@ -11,7 +11,7 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGES = sorted(path.parent.name for path in (ROOT / "packages").glob("*/pyproject.toml"))
 TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").rglob("test_*.py"))]
 EXTRAS = {
-    "sateen-runtime": "[ml-dtypes]",
+    "sateen-runtime": "[ml-dtypes,webgpu]",
     "sateen-tensor-ir": "[ml-dtypes]",
     "sateen-frontends": "[dask,peers,pictures]",
     "sateen-rpc": "[proxy]",

@@ -17,6 +17,7 @@ def test_kinds_have_the_codes_of_dlpack() -> None:
         "vulkan": 7,
         "metal": 8,
         "rocm": 10,
+        "webgpu": 15,
     }
 
 

@@ -15,7 +15,7 @@ TEXTS = [
 
 
 KINDS = (
-    "expected a kind of target, one of llvm, c, opencl, cuda, cuda-c, rocm, metal, or the name of a machine such as "
+    "expected a kind of target, one of llvm, c, opencl, cuda, cuda-c, rocm, metal, webgpu, or the name of a machine such as "
     "raspberry-pi-4"
 )
 

@@ -2,7 +2,7 @@
 
 from sateen.runtime.artifact import ARTIFACT_MAGIC, Artifact, CodeForm
 from sateen.runtime.artifact_reader import read_artifact
-from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
+from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan, webgpu
 from sateen.runtime.device_functions import DeviceFunctions, DevicePlace, KernelLaunch
 from sateen.runtime.devices import DeviceDescription, DeviceMemory, OpenDevice, open_device
 from sateen.runtime.dtype import DType, TypeCode
@@ -138,4 +138,5 @@ __all__ = [
     "time_in_turns",
     "time_steps",
     "vulkan",
+    "webgpu",
 ]

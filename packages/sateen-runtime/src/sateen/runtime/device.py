@@ -19,6 +19,7 @@ class DeviceKind(IntEnum):
     VULKAN = 7
     METAL = 8
     ROCM = 10
+    WEBGPU = 15
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -97,3 +98,8 @@ def metal(index: int = 0) -> Device:
 def rocm(index: int = 0) -> Device:
     """A GPU of AMD."""
     return Device(DeviceKind.ROCM, index)
+
+
+def webgpu(index: int = 0) -> Device:
+    """A device of WebGPU."""
+    return Device(DeviceKind.WEBGPU, index)

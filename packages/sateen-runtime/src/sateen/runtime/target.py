@@ -43,6 +43,7 @@ _KINDS = {
     "cuda-c": _Kind(DeviceKind.CUDA, ("mcpu",), compiler="nvcc"),
     "rocm": _Kind(DeviceKind.ROCM, ("mcpu",)),
     "metal": _Kind(DeviceKind.METAL),
+    "webgpu": _Kind(DeviceKind.WEBGPU),
 }
 """The kinds of targets by name."""
 

@@ -12,10 +12,13 @@ from sateen.runtime.devices.description import DeviceDescription
 from sateen.runtime.devices.driver import Driver, DriverError, MissingDriverError
 from sateen.runtime.devices.opencl import OpenCLDriver
 from sateen.runtime.devices.opened import OpenDevice
+from sateen.runtime.devices.webgpu import WebGPUDriver
 from sateen.runtime.errors import DeviceError
 from sateen.runtime.fork_safe import ForkSafeLock
 
-DRIVERS: Mapping[DeviceKind, Driver] = MappingProxyType({driver.kind: driver for driver in (OpenCLDriver(),)})
+DRIVERS: Mapping[DeviceKind, Driver] = MappingProxyType(
+    {driver.kind: driver for driver in (OpenCLDriver(), WebGPUDriver())}
+)
 """The drivers by the kind of their devices."""
 
 
