@@ -15,8 +15,8 @@ TEXTS = [
 
 
 KINDS = (
-    "expected a kind of target, one of llvm, c, opencl, cuda, cuda-c, rocm, metal, webgpu, or the name of a machine such as "
-    "raspberry-pi-4"
+    "expected a kind of target, one of llvm, c, opencl, cuda, cuda-c, rocm, metal, webgpu, or the name of a machine "
+    "such as raspberry-pi-4"
 )
 
 

@@ -134,6 +134,23 @@ def launch_any(request: pytest.FixtureRequest, launch_on: Callable[[str], Tested
 
 
 @pytest.fixture(scope="session")
+def launch_webgpu() -> Callable[..., None]:
+    """Runs a function on copies of arrays on the first device of WebGPU, and copies them back; skipped without one."""
+    try:
+        runtime.open_device("webgpu")
+    except runtime.DeviceError as error:
+        pytest.skip(str(error))
+
+    def run(function: Function, *arrays: Array) -> None:
+        there = [runtime.array(a, device="webgpu") for a in arrays]
+        build_functions([function], "webgpu")(*there)
+        for array, copy in zip(arrays, there, strict=True):
+            array[...] = copy.numpy()
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def gcc() -> str:
     """The C compiler; skipped where it is missing."""
     path = shutil.which("gcc")

@@ -123,9 +123,9 @@ def interpreted(f: Function) -> None:
     loop_oracle.run(f, arrays, functions={"f": lambda y, x: y.fill(x)}, kernels=[kernel, work])
 
 
-def to_opencl(f: Function) -> None:
+def to_kernels(f: Function, kind: str) -> None:
     launched = replace(f, body=st.For(Var("block"), ZERO, const(1), LoopKind.THREAD, f.body, "blockIdx.x"))
-    build_functions([launched], "opencl")
+    build_functions([launched], kind)
 
 
 WALKERS: dict[str, Callable[[Function], object]] = {
@@ -135,28 +135,28 @@ WALKERS: dict[str, Callable[[Function], object]] = {
     "the interpreter": interpreted,
     "the LLVM emitter": lambda f: generate([f], Target.parse(f"llvm -mtriple={TRIPLE}")),
     "the emitter of C99": lambda f: build_functions([f], "c"),
-    "the emitter of OpenCL C": to_opencl,
+    "the emitter of OpenCL C": lambda f: to_kernels(f, "opencl"),
+    "the emitter of WGSL": lambda f: to_kernels(f, "webgpu"),
 }
+OF_KERNELS = ("the emitter of OpenCL C", "the emitter of WGSL")
 GIVES_NO_WORK = "gives no work to devices, found work of opencl\\(0\\); build for llvm"
 REFUSED = {
     **{("the emitter of C99", kind): "C99 has no memory of devices, found 'D'" for kind in (dw.Launch, dw.Copy)},
     ("the emitter of C99", dw.Wait): GIVES_NO_WORK,
-    ("the emitter of OpenCL C", dw.Wait): GIVES_NO_WORK,
-    **{("the emitter of OpenCL C", kind): "'D' is computed inside of a kernel" for kind in (dw.Launch, dw.Copy)},
+    **{(emitter, dw.Wait): GIVES_NO_WORK for emitter in OF_KERNELS},
+    **{(e, kind): "'D' is computed inside of a kernel" for e in OF_KERNELS for kind in (dw.Launch, dw.Copy)},
     ("the LLVM emitter", st.Barrier): "barrier",
     (
         "the LLVM emitter",
         st.Intrinsic,
     ): f"f: {TRIPLE} has no code for intrinsic 'dot4_u8s8_x16', only for processors with avx512vnni",
+    ("the emitter of WGSL", st.Intrinsic): "f_0: WGSL has no code for intrinsic 'dot4_u8s8_x16'",
     ("the emitter of C99", st.Invoke): "C99 has each kernel on its own, found a call of 'kernel'; build for llvm",
     ("the emitter of C99", st.Timestamp): "C99 has no clock to read; build for llvm",
     ("the emitter of C99", st.Barrier): "barrier",
-    (
-        "the emitter of OpenCL C",
-        Address,
-    ): "OpenCL C calls no functions of others, found a call of 'f'",
-    ("the emitter of OpenCL C", st.Invoke): "OpenCL C has each kernel on its own, found a call of 'kernel'",
-    ("the emitter of OpenCL C", st.Timestamp): "OpenCL C has no clock to read; build for llvm",
+    **{(e, Address): "(OpenCL C|WGSL) calls no functions of others, found a call of 'f'" for e in OF_KERNELS},
+    **{(e, st.Invoke): "each kernel on its own, found a call of 'kernel'" for e in OF_KERNELS},
+    **{(e, st.Timestamp): "(OpenCL C|WGSL) has no clock to read; build for llvm" for e in OF_KERNELS},
 }
 """What a walker can't do, and what it says of it."""
 CASES = {**EXPRESSIONS, **STATEMENTS}

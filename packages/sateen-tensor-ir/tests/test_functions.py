@@ -144,6 +144,23 @@ def test_opencl_has_words_for_it(function: MathFunction, dtype: str) -> None:
     assert LIBRARY not in build_functions([lower(s, [*given, y], "f")], "opencl").source
 
 
+@cases
+def test_webgpu_agrees_with_the_reference(
+    launch_webgpu: Callable[..., object], function: MathFunction, dtype: str
+) -> None:
+    given, y = computation(function, dtype)
+    s = te.create_schedule(y)
+    s[y].bind(y.op.axis[0], te.thread_axis("threadIdx.x"))
+    kernel, arrays = lower(s, [*given, y], "f"), operands(function, dtype)
+    result = np.zeros(arrays[0].shape, dtype)
+    if dtype == "float64":
+        with pytest.raises(CodegenError, match="WGSL has no type float64"):
+            launch_webgpu(kernel, *arrays, result)
+        return
+    launch_webgpu(kernel, *arrays, result)
+    check(function, dtype, result)
+
+
 @pytest.mark.parametrize("function", differentiable, ids=lambda f: f.name)
 def test_derivatives_are_those_of_the_reference(function: MathFunction) -> None:
     given, y = computation(function, "float64")

@@ -13,7 +13,7 @@ from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
-from sateen.tensor_ir.lowering.pipelines import LLVM, OPENCL, C, Calls, Setting
+from sateen.tensor_ir.lowering.pipelines import LLVM, OPENCL, WEBGPU, C, Calls, Setting
 from sateen.tensor_ir.targets import Machine
 
 MACHINE = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=znver4")
@@ -36,7 +36,7 @@ def observed(pipeline, function):
     return result, seen
 
 
-@pytest.mark.parametrize("pipeline", [LLVM, C, OPENCL], ids=["llvm", "c", "opencl"])
+@pytest.mark.parametrize("pipeline", [LLVM, C, OPENCL, WEBGPU], ids=["llvm", "c", "opencl", "webgpu"])
 def test_each_pass_takes_what_the_one_before_gives_and_the_verifier_agrees(pipeline):
     function = parse_function(THREADS)
     _, seen = observed(pipeline, function)
@@ -78,7 +78,7 @@ def test_calls_that_an_emitter_spells_are_kept():
     assert "exp(" not in str(LLVM.run(function, SETTING).function)
 
 
-@pytest.mark.parametrize("pipeline", [C, OPENCL], ids=["c", "opencl"])
+@pytest.mark.parametrize("pipeline", [C, OPENCL, WEBGPU], ids=["c", "opencl", "webgpu"])
 def test_languages_without_words_for_the_mode_refuse_denormals_to_be_flushed(pipeline):
     function = parse_function("function f(A: float32[4], B: out float32[4]) denormals flush\n  B[0] = A[0]")
     with pytest.raises(CodegenError, match="f: expected denormals to be kept, found denormals flush, which targets of"):
@@ -117,10 +117,10 @@ def test_a_users_pass_changes_what_is_built():
     assert names == ["plus", *(transform.__name__ for transform in PASSES), "plus", *(name for name, _ in LLVM.passes)]
 
 
-@pytest.mark.parametrize(("target", "pipeline"), [("c", C), ("opencl", OPENCL)])
+@pytest.mark.parametrize(("target", "pipeline"), [("c", C), ("opencl", OPENCL), ("webgpu", WEBGPU)])
 def test_build_shows_the_passes_of_every_kind_of_target(target, pipeline):
     s, arguments = doubled()
-    if target == "opencl":
+    if target != "c":
         s[arguments[1]].bind(arguments[1].op.axis[0], te.thread_axis("threadIdx.x"))
     names = []
     build(s, arguments, target, observe=lambda name, before, after: names.append(name))

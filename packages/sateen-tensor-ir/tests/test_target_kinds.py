@@ -68,10 +68,10 @@ def test_object_code_has_no_source():
         lambda m: m.llvm_text(), lambda m: m.assembly(),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("kind", ["c", "opencl"])
+@pytest.mark.parametrize("kind", ["c", "opencl", "webgpu"])
 def test_a_source_is_not_object_code(kind, ask):
-    module = build(*doubled(bound=kind == "opencl"), target=kind, name="twice")
-    also = ", and host, which launches its kernels" if kind == "opencl" else ""
+    module = build(*doubled(bound=kind != "c"), target=kind, name="twice")
+    also = ", and host, which launches its kernels" if kind != "c" else ""
     with pytest.raises(
         TargetError, match=f"^compiled for {kind}.*, not object code: see source and export_source{also}$"
     ):

@@ -1,4 +1,4 @@
-"""Networks for devices: launches as data, artifacts, and runs on the machine's OpenCL."""
+"""Networks for devices: launches as data, artifacts, and runs on the machine's OpenCL and WebGPU."""
 
 from __future__ import annotations
 
@@ -27,15 +27,26 @@ graph net
 
 @pytest.fixture
 def opencl() -> Device:
+    return opened("opencl")
+
+
+@pytest.fixture(params=["opencl", "webgpu"])
+def device(request: pytest.FixtureRequest) -> Device:
+    return opened(request.param)
+
+
+def opened(kind: str) -> Device:
+    """The first device of a kind; skipped without one."""
+    device = Device.of(kind)
     try:
-        runtime.open_device(OPENCL)
+        runtime.open_device(device)
     except DeviceError as error:
         pytest.skip(str(error))
-    return OPENCL
+    return device
 
 
-def chain() -> Artifact:
-    return build(parse_graph(CHAIN, OPS), "opencl")
+def chain(kind: str = "opencl") -> Artifact:
+    return build(parse_graph(CHAIN, OPS), kind)
 
 
 def arrays() -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
@@ -100,26 +111,26 @@ def test_launches_outside_of_their_blocks_are_refused(damage: dict[str, object],
         read_artifact(damaged.to_bytes())
 
 
-def test_a_network_runs_on_a_device(opencl: Device) -> None:
+def test_a_network_runs_on_a_device(device: Device) -> None:
     x, w = arrays()
     power = np.exp(x @ w - (x @ w).max(1, keepdims=True))
-    model = runtime.load(chain())
-    assert model.device == opencl
+    model = runtime.load(chain(str(device.kind)))
+    assert model.device == device
     found = model.run({"x": x, "w": w})["z"].numpy()
     np.testing.assert_allclose(found, power / power.sum(1, keepdims=True), rtol=1e-5)
 
 
-def test_a_convolutional_network_is_that_of_the_processor(opencl: Device) -> None:
+def test_a_convolutional_network_is_that_of_the_processor(device: Device) -> None:
     graph = workloads.squeezenet(image=64)
     data = {"data": np.random.default_rng(1).standard_normal((1, 3, 64, 64)).astype(np.float32)}
-    there, here = (runtime.load(build(graph, target)).run(data)[0].numpy() for target in (str(opencl.kind), "llvm"))
+    there, here = (runtime.load(build(graph, target)).run(data)[0].numpy() for target in (str(device.kind), "llvm"))
     np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
 
 
-def test_arrays_may_lie_on_the_device(opencl: Device) -> None:
-    model = runtime.load(chain())
+def test_arrays_may_lie_on_the_device(device: Device) -> None:
+    model = runtime.load(chain(str(device.kind)))
     x, w = arrays()
-    there, out = runtime.array(x, device=opencl), runtime.empty((3, 7), device=opencl)
+    there, out = runtime.array(x, device=device), runtime.empty((3, 7), device=device)
     results = model.run({"x": there, "w": w}, out={"z": out})
     assert results["z"] is out
     np.testing.assert_array_equal(out.numpy(), model.run({"x": x, "w": w})["z"].numpy())
@@ -154,6 +165,25 @@ def test_limits_of_a_device_are_measured_in_a_session() -> None:
         meter = DeviceMeter(session, runtime.Target("opencl"))
         assert meter.sample() > 0
         assert meter.bandwidth() > 0
+
+
+def test_indices_of_data_have_64_bits(device: Device) -> None:
+    text = """\
+graph net
+  input %i: int64[5]
+  parameter %t: float32[4, 3] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+  %y: float32[5, 3] = gather(%t, %i) {axis=0}
+  %m: int64[5, 1] = arg_max(%y) {axis=1}
+  output %y
+  output %m"""
+    places = np.array([0, -1, 3, 2, 1])
+    artifact = build(parse_graph(text, OPS), str(device.kind))
+    results = runtime.load(artifact).run({"i": places})
+    np.testing.assert_array_equal(results["y"].numpy(), np.arange(12, dtype=np.float32).reshape(4, 3)[places])
+    np.testing.assert_array_equal(results["m"].numpy(), np.full((5, 1), 2))
+    if device.kind is runtime.DeviceKind.WEBGPU:
+        assert b"// kernel " in artifact.kernels
+        assert b"vec2<u32>" in artifact.kernels
 
 
 def test_a_device_of_another_kind_is_refused() -> None:

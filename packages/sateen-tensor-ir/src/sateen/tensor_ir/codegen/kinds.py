@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
@@ -12,13 +13,14 @@ from sateen.tensor_ir.codegen.c_family import (
     CUDA_C,
     METAL,
     OPENCL_C,
-    KernelDialect,
+    Dialect,
     emit_c,
     emit_kernel_text,
 )
 from sateen.tensor_ir.codegen.device_code import gcn_object, processor_of, ptx
 from sateen.tensor_ir.codegen.kernel_limits import check_limits
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
+from sateen.tensor_ir.codegen.wgsl import WGSL, emit_wgsl
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering import pipelines
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
@@ -83,7 +85,8 @@ class _KernelText:
     """Kernels as text of a language. With `is_known` the target says what its blocks may have; otherwise the device
     that is there does when it loads the text. `check` raises TargetError for a processor of a target."""
 
-    dialect: KernelDialect
+    dialect: Dialect
+    emit: Callable[[Sequence[DeviceProgram]], str]
     pipeline: Pipeline[DeviceProgram]
     is_known: bool = True
     check: Callable[[Target], object] = str
@@ -110,12 +113,13 @@ class _KernelText:
         if self.is_known and gpu is not None:
             for kernel in (kernel for program in programs for kernel in program.kernels):
                 check_limits(kernel, gpu)
-        return emit_kernel_text(programs, self.dialect), programs
+        return self.emit(programs), programs
 
 
-_OPENCL = _KernelText(OPENCL_C, pipelines.OPENCL, is_known=False)
-_CUDA_C = _KernelText(CUDA_C, pipelines.CUDA_C, check=processor_of)
-_METAL = _KernelText(METAL, pipelines.METAL)
+_OPENCL = _KernelText(OPENCL_C, partial(emit_kernel_text, language=OPENCL_C), pipelines.OPENCL, is_known=False)
+_CUDA_C = _KernelText(CUDA_C, partial(emit_kernel_text, language=CUDA_C), pipelines.CUDA_C, check=processor_of)
+_METAL = _KernelText(METAL, partial(emit_kernel_text, language=METAL), pipelines.METAL)
+_WGSL = _KernelText(WGSL, emit_wgsl, pipelines.WEBGPU, is_known=False)
 
 
 def _cuda(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> SourceCode:
@@ -150,6 +154,7 @@ TARGET_KINDS = {
         TargetKind("cuda-c", "CUDA C", _CUDA_C.make, has_networks=True, network=_CUDA_C.network),
         TargetKind("rocm", "object code of kernels", _rocm),
         TargetKind("metal", "Metal's text", _METAL.make, has_networks=True, network=_METAL.network),
+        TargetKind("webgpu", "WGSL", _WGSL.make, has_networks=True, network=_WGSL.network),
     )
 }
 """The kinds by the name in `Target.kind`."""

@@ -30,6 +30,7 @@ def _rounding(name: str, meaning: str, function: np.ufunc, llvm: str, c: str) ->
         llvm=LlvmIntrinsic(llvm),
         c99=LibraryFunction(c),
         opencl=LibraryFunction(c),
+        wgsl=LibraryFunction(name),
     )
 
 
@@ -48,6 +49,7 @@ sqrt: MathFunction = MathFunction(
     llvm=LlvmIntrinsic("sqrt"),
     c99=LibraryFunction("sqrt"),
     opencl=LibraryFunction("sqrt"),
+    wgsl=LibraryFunction("sqrt"),
 )
 
 
@@ -66,6 +68,7 @@ fabs = MathFunction(
     llvm=LlvmIntrinsic("fabs"),
     c99=LibraryFunction("fabs"),
     opencl=LibraryFunction("fabs"),
+    wgsl=LibraryFunction("abs"),
 )
 
 
@@ -128,4 +131,5 @@ fma = MathFunction(
     llvm=LlvmIntrinsic("fma"),
     c99=LibraryFunction("fma"),
     opencl=LibraryFunction("fma"),
+    wgsl=LibraryFunction("fma"),
 )

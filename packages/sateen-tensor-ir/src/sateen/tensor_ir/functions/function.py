@@ -99,9 +99,9 @@ class MathFunction:
     - `without`: by what a machine lacks, formulas by element type that do without it;
     - `error`: the largest error in units of the last place of float32, infinite results and subnormal numbers included,
       where the formula for float32 promises one;
-    - `llvm`, `c99`, `opencl`: its spelling, where an emitter has one; a function of OpenCL's library is used if it is
-      within 4 ulp (OpenCL 1.2, 7.4), and then those of CUDA and Metal with its name are, too (CUDA C++ Programming
-      Guide, "Mathematical Functions"; Metal Shading Language Specification, 8.2).
+    - `llvm`, `c99`, `opencl`, `wgsl`: its spelling, where an emitter has one; a function of OpenCL's library is used if
+      it is within 4 ulp (OpenCL 1.2, 7.4), and then those of CUDA and Metal with its name are, too (CUDA C++
+      Programming Guide, "Mathematical Functions"; Metal Shading Language Specification, 8.2).
     """
 
     name: str
@@ -118,6 +118,7 @@ class MathFunction:
     llvm: LlvmSpelling | None = None
     c99: CSpelling | None = None
     opencl: CSpelling | None = None
+    wgsl: CSpelling | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.meaning)

@@ -12,6 +12,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir.functions.function import Array, Domain, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.spelling import (
     InfixOperator,
+    LibraryFunction,
     LlvmInstruction,
     LlvmIntrinsic,
     Routine,
@@ -35,6 +36,7 @@ def _bitwise(
         llvm=LlvmInstruction(word, word),
         c99=InfixOperator(symbol),
         opencl=InfixOperator(symbol),
+        wgsl=InfixOperator(symbol),
     )
 
 
@@ -56,6 +58,7 @@ shift_left = MathFunction(
     llvm=LlvmInstruction("shl", "shl"),
     c99=InfixOperator("<<", wraps=True),
     opencl=InfixOperator("<<", wraps=True),
+    wgsl=InfixOperator("<<", wraps=True),
 )
 
 shift_right = MathFunction(
@@ -68,6 +71,7 @@ shift_right = MathFunction(
     llvm=LlvmInstruction("ashr", "lshr"),
     c99=InfixOperator(">>"),
     opencl=InfixOperator(">>"),
+    wgsl=InfixOperator(">>"),
 )
 
 
@@ -96,4 +100,5 @@ popcount = MathFunction(
     llvm=LlvmIntrinsic("ctpop"),
     c99=RoutineCall(_POPCOUNT),
     opencl=RoutineCall(_POPCOUNT),
+    wgsl=LibraryFunction("countOneBits"),
 )

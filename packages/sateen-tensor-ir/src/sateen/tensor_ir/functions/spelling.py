@@ -46,7 +46,7 @@ class Routine:
 
     def definition(self, words: str, types: Mapping[str, str]) -> str:
         """The definition in a dialect: the words before it, and its names of types."""
-        return f"{words} {Template(self.text.strip()).substitute(types)}"
+        return f"{words} {Template(self.text.strip()).substitute(types)}".strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from sateen.runtime.device import Device, cuda, metal, opencl, rocm
+from sateen.runtime.device import Device, cuda, metal, opencl, rocm, webgpu
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir.stmt import Function, Stmt
@@ -24,6 +24,7 @@ from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 from sateen.tensor_ir.lowering.interleave_threads import interleave_threads
 from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.leave_loops import leave_loops
+from sateen.tensor_ir.lowering.limit_data_indices import limit_data_indices
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.promote_accumulators import promote_accumulators
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
@@ -155,10 +156,12 @@ C = Pipeline(
 )
 
 
-def _kernels_as_text(device: Device) -> Pipeline[DeviceProgram]:
-    """The passes for kernels whose text another compiler reads, which keeps values in registers itself."""
+def _kernels_as_text(device: Device, *first: tuple[str, FunctionPass]) -> Pipeline[DeviceProgram]:
+    """The passes for kernels whose text another compiler reads, which keeps values in registers itself: `first` those
+    that only this device needs."""
     return Pipeline(
         (
+            *first,
             ("refuse_imports", lambda function, _: refuse_imports(function)),
             ("refuse_flushing", lambda function, _: refuse_flushing(function)),
             ("expand_instructions", _without_foreign),
@@ -193,5 +196,6 @@ def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
 OPENCL = _kernels_as_text(opencl())
 CUDA_C = _kernels_as_text(cuda())
 METAL = _kernels_as_text(metal())
+WEBGPU = _kernels_as_text(webgpu(), ("limit_data_indices", lambda function, _: limit_data_indices(function)))
 CUDA = _kernels_by_llvm(cuda())
 ROCM = _kernels_by_llvm(rocm())

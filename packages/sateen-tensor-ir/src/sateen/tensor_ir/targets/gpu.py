@@ -55,6 +55,7 @@ _KINDS = {
     DeviceKind.CUDA: _GENERATIONS["sm_75"],
     DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11),
     DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11),
+    DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11),
 }
 """Devices whose generation a target leaves open, by kind. ROCm's is Vega 64, Metal's the least of Apple's own
-processors."""
+processors, WebGPU's what every adapter has (WebGPU, 3.6.2: limits)."""
