@@ -165,6 +165,52 @@ def test_what_is_no_package_is_refused_before_anything_is_written(sateen, dense,
     assert [path.name for path in tmp_path.iterdir() if "small" in path.name] == []
 
 
+@pytest.mark.parametrize(
+    ("target", "suffix"), [("metal", "metal"), ("cuda-c", "cu"), ("cuda", "ptx"), ("opencl", "cl")]
+)
+def test_a_network_of_a_device_becomes_its_kernels_launches_and_parameters(sateen, dense, tmp_path, target, suffix):
+    ran = sateen("export", dense, "--as", "kernels", "--target", target, "-o", "folder")
+    assert (ran.status, ran.out.endswith(", 1 launched kernel\n")) == (0, True)
+    folder = tmp_path / "folder"
+    assert sorted(path.name for path in folder.iterdir()) == [f"kernels.{suffix}", "network.json", "parameters.bin"]
+    described = json.loads((folder / "network.json").read_text())
+    assert described["target"] == target
+    assert [block["name"] for block in described["blocks"]] == ["data", "out", "parameters", "workspace"]
+    (launch,) = described["launches"]
+    assert launch["kernel"] in (folder / f"kernels.{suffix}").read_text()
+    parameters = (folder / "parameters.bin").stat().st_size
+    for block, offset, size in launch["places"]:
+        assert offset + size <= (parameters if block == 2 else described["blocks"][block]["bytes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--as", "kernels", "--prefix", "net"], "--prefix: expected no name for kernels, which have those of the"),
+        (["--as", "kernels", "--target", "haswell"], "is for targets of kind opencl and other devices, found one of"),
+        (["--as", "c", "--target", "metal"], "--as c is for targets of kind c, found one of kind metal"),
+    ],
+)
+def test_what_is_no_network_of_a_device_is_refused(sateen, dense, tmp_path, options, words):
+    ran = sateen("export", dense, "-o", "folder", *options)
+    assert ran.status == 2
+    assert words in ran.err
+    assert not (tmp_path / "folder").exists()
+
+
+def test_kernels_of_a_processor_are_no_kernels_of_a_device(sateen, artifact, tmp_path):
+    ran = sateen("export", artifact, "--as", "kernels", "-o", "folder")
+    assert ran.status == 1
+    assert "expected a network for a device, found one for llvm" in ran.err
+    assert not (tmp_path / "folder").exists()
+
+
+def test_kernels_go_to_a_new_folder(sateen, dense, tmp_path):
+    (tmp_path / "folder").mkdir()
+    ran = sateen("export", dense, "--as", "kernels", "-o", "folder")
+    assert "expected a file to write, found folder folder" in ran.err
+
+
 MODULE = """
 import { readFileSync } from "node:fs";
 const { instance } = await WebAssembly.instantiate(readFileSync("small.wasm"));

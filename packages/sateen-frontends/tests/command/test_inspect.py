@@ -84,6 +84,37 @@ def test_a_kernel_is_shown_as_nodes_loops_or_assembly(sateen, dense, what, begin
     assert ran.out.startswith(begins)
 
 
+@pytest.mark.parametrize(
+    ("target", "begins"),
+    [("metal", "#include <metal_stdlib>"), ("cuda-c", 'extern "C" __global__'), ("cuda", "//"), ("c", "#include")],
+)
+def test_a_kernel_of_a_device_or_of_c_is_shown_as_its_text(sateen, dense, target, begins):
+    ran = sateen("inspect", dense, "--target", target, "--kernel", "k0_mat_mul", "--show", "asm")
+    assert (ran.status, ran.err) == (0, "")
+    assert begins in ran.out
+    assert "k0_mat_mul" in ran.out
+
+
+def test_a_model_for_a_device_has_its_steps_and_bytes(sateen, dense):
+    here, there = (json.loads(sateen("inspect", dense, "--json", *options).out) for options in ([], ["--target=metal"]))
+    assert there["code_bytes"]["k0_mat_mul"] > 100
+    assert there["parameter_bytes"] > 0
+    assert [step["nodes"] for step in there["steps"]] == [step["nodes"] for step in here["steps"]]
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [("metal", "no: metal(0): expected a device of kind "), ("cuda-c", "no: text for nvcc, which no driver takes\n")],
+)
+def test_an_artifact_of_a_device_has_launches_and_says_which_driver_is_missing(sateen, dense, target, answer):
+    sateen("compile", dense, "--target", target, "-o", "there.sateen")
+    ran = sateen("inspect", "there.sateen")
+    assert f"runs here   {answer}" in ran.out
+    assert "\n  launches    1\n" in ran.out
+    summary = json.loads(sateen("inspect", "there.sateen", "--json").out)
+    assert (summary["runs_here"], len(summary["launches"])) == (False, 1)
+
+
 def test_names_that_can_not_be_printed_are_escaped(sateen, dense):
     model = onnx.load(dense)
     model.graph.node[0].name = "product\n\x1b[2J"

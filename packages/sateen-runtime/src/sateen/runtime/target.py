@@ -27,23 +27,24 @@ from sateen.runtime.target_names import TARGET_NAMES
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of target: the device of its arrays, the options that its text may have, and for kernels as text the
-    compiler that comes before the driver."""
+    """A kind of target: the device of its arrays, the options that its text may have; for kernels the suffix of their
+    files, and the compiler that comes before the driver."""
 
     device: DeviceKind
     options: tuple[str, ...] = ()
+    suffix: str = ""
     compiler: str = ""
 
 
 _KINDS = {
     "llvm": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr", "mtune", "mfloat-abi", "mabi")),
     "c": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr")),
-    "opencl": _Kind(DeviceKind.OPENCL),
-    "cuda": _Kind(DeviceKind.CUDA, ("mcpu",)),
-    "cuda-c": _Kind(DeviceKind.CUDA, ("mcpu",), compiler="nvcc"),
-    "rocm": _Kind(DeviceKind.ROCM, ("mcpu",)),
-    "metal": _Kind(DeviceKind.METAL),
-    "webgpu": _Kind(DeviceKind.WEBGPU),
+    "opencl": _Kind(DeviceKind.OPENCL, suffix=".cl"),
+    "cuda": _Kind(DeviceKind.CUDA, ("mcpu",), suffix=".ptx"),
+    "cuda-c": _Kind(DeviceKind.CUDA, ("mcpu",), suffix=".cu", compiler="nvcc"),
+    "rocm": _Kind(DeviceKind.ROCM, ("mcpu",), suffix=".o"),
+    "metal": _Kind(DeviceKind.METAL, suffix=".metal"),
+    "webgpu": _Kind(DeviceKind.WEBGPU, suffix=".wgsl"),
 }
 """The kinds of targets by name."""
 
@@ -150,6 +151,11 @@ class Target:
     def device_kind(self) -> DeviceKind:
         """The device of this target's arrays."""
         return _KINDS[self.kind].device
+
+    @property
+    def kernel_suffix(self) -> str:
+        """What the names of files with this target's kernels end in; empty for processors."""
+        return _KINDS[self.kind].suffix
 
     @property
     def kernel_compiler(self) -> str:

@@ -12,13 +12,14 @@ from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
 from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
 from sateen.frontends.command.files import is_artifact, keep_sources
+from sateen.frontends.command.kernel_folder import write_kernels
 from sateen.frontends.command.memory_limits import MemoryLimits, memory_options
 from sateen.frontends.command.npm_package import write_npm_package
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.parameter_growth import ParameterGrowth
 from sateen.frontends.command.reading import sources_of
-from sateen.runtime import ArgumentError, Artifact, Target
-from sateen.runtime.display import size
+from sateen.runtime import ArgumentError, Artifact, CodeForm, DeviceKind, Target
+from sateen.runtime.display import counted, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ FORMS = {
         Form("c", "c", ".h", Artifact.export_source),
         Form("wasm", "wasm32", ".json", Artifact.export_module),
         Form("npm", "wasm32", "", write_npm_package),
+        Form("kernels", "opencl", "", write_kernels),
     )
 }
 
@@ -56,7 +58,8 @@ FORMS = {
     type=click.Choice([*FORMS]),
     required=True,
     help="shared: a library that is loaded; static: an archive that a program links; c: C99 text; wasm: a module of "
-    "WebAssembly; npm: a folder that Node and bundlers import.",
+    "WebAssembly; npm: a folder that Node and bundlers import; kernels: a folder with the code of a device, "
+    "launches and parameters.",
 )
 @click.option("-o", "--output", required=True, type=NEW_FILE, metavar="FILE")
 @click.option(
@@ -73,10 +76,11 @@ def export(
     model: Path, form: str, output: Path, prefix: str, limits: MemoryLimits, compilation: Compilation, as_json: bool
 ) -> None:
     """Write the network of MODEL, a model or an artifact, with its parameters: a library and a C header beside it
-    (ending in .h), a module and its description (.json), or a folder with a package of npm.
+    (ending in .h), a module and its description (.json), or a folder with a package of npm or with kernels.
 
-    An artifact has code of one form: a module if it is for WebAssembly, a static archive if it is for a machine without
-    a system, C if its target is of that kind, otherwise a library. A model is compiled for the form that is asked for.
+    An artifact has code of one form: kernels if it is for a device, a module if it is for WebAssembly, a static archive
+    if it is for a machine without a system, C if its target is of that kind, otherwise a library. A model is compiled
+    for the form that is asked for.
     """
     chosen = FORMS[form]
     beside = output.with_suffix(chosen.beside)
@@ -91,7 +95,7 @@ def export(
     except ArgumentError as error:
         raise click.BadParameter(str(error), param_hint="--prefix") from None
     if output.is_dir():
-        _show_package(output, artifact.target, prefix, as_json=as_json)
+        _show_folder(output, artifact, prefix, as_json=as_json)
     elif as_json:
         show_json(
             {
@@ -108,12 +112,15 @@ def export(
         growth.tell()
 
 
-def _show_package(folder: Path, target: str, name: str, *, as_json: bool) -> None:
+def _show_folder(folder: Path, artifact: Artifact, name: str, *, as_json: bool) -> None:
     written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    is_package = artifact.form is not CodeForm.KERNELS
     if as_json:
-        show_json({"output": str(folder), "bytes": written, "target": target, "package": name})
+        named = {"package": name} if is_package else {"launches": len(artifact.launches)}
+        show_json({"output": str(folder), "bytes": written, "target": artifact.target, **named})
     else:
-        say(f"{folder}: {size(written)}, package {name}")
+        content = f"package {name}" if is_package else counted(len(artifact.launches), "launched kernel")
+        say(f"{folder}: {size(written)}, {content}")
 
 
 def _for_form(compilation: Compilation, form: Form) -> Compilation:
@@ -121,7 +128,12 @@ def _for_form(compilation: Compilation, form: Form) -> Compilation:
     if compilation.target == "llvm":
         return replace(compilation, target=form.target)
     check_target(compilation)
-    found, expected = (Target.of(target).kind for target in (compilation.target, form.target))
-    if found != expected:
-        raise click.UsageError(f"--as {form.name} is for targets of kind {expected}, found one of kind {found}")
+    found, expected = (Target.of(target) for target in (compilation.target, form.target))
+    if DeviceKind.CPU not in (found.device_kind, expected.device_kind):
+        return compilation
+    if found.kind != expected.kind:
+        others = "" if expected.device_kind is DeviceKind.CPU else " and other devices"
+        raise click.UsageError(
+            f"--as {form.name} is for targets of kind {expected.kind}{others}, found one of kind {found.kind}"
+        )
     return compilation

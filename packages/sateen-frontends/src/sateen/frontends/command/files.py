@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 
 import click
 
 from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.readers import EXPECTED, open_model
-from sateen.runtime import ARTIFACT_MAGIC, ArgumentError
+from sateen.runtime import ARTIFACT_MAGIC, ArgumentError, ArtifactError
 
 MODEL_OR_ARTIFACT = f"{EXPECTED}, or an artifact of sateen"
 """The name in errors for the files that verbs take."""
@@ -42,6 +44,25 @@ def keep_sources(option: str, outputs: Iterable[Path], sources: Iterable[Path]) 
                 raise click.BadParameter(
                     f"expected another file than {source}, which is read, found {output}", param_hint=option
                 )
+
+
+@contextmanager
+def new_folder(place: Path, what: str) -> Iterator[Path]:
+    """A folder to fill, which gets its name at the end; nothing is left of one that can't be filled. Raises
+    ArtifactError for a place that exists or can't be written."""
+    if place.exists():
+        raise ArtifactError(f"{place}: expected a new folder to write {what} to, found one that exists")
+    try:
+        made = Path(mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+        try:
+            yield made
+            made.chmod(0o755)
+            made.rename(place)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise ArtifactError(f"{place}: expected a place to write {what} to: {error.strerror}") from None
 
 
 @contextmanager

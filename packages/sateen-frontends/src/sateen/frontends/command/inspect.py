@@ -29,10 +29,20 @@ from sateen.graph_ir.compile import steps_of
 from sateen.graph_ir.drawing import draw
 from sateen.graph_ir.ops import Fused
 from sateen.graph_ir.passes import separations
-from sateen.runtime import ArgumentError, Artifact, Step, Target
+from sateen.runtime import (
+    ArgumentError,
+    Artifact,
+    CodeForm,
+    Device,
+    DeviceError,
+    Step,
+    Target,
+    open_device,
+)
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
+from sateen.tensor_ir.codegen import TARGET_KINDS
 from sateen.topi.methods import Candidate
 
 
@@ -57,7 +67,7 @@ class InspectedStep:
     "--show",
     type=click.Choice(["graph", "ir", "asm"]),
     show_default="ir",
-    help="What of --kernel: the nodes that it computes, its loops, its assembly.",
+    help="What of --kernel: the nodes that it computes, its loops, its assembly or the text that it is.",
 )
 @compilation_options
 @json_option
@@ -184,7 +194,8 @@ def _kernel(kernels: Kernels, name: str, show: str, compilation: Compilation) ->
         close = did_you_mean(name, functions)
         raise ArgumentError(f"--kernel {name}: expected one of {', '.join(functions)}{close}")
     if show == "asm":
-        return build_functions([functions[name]], compilation.target).assembly()
+        module = build_functions([functions[name]], compilation.target)
+        return module.assembly() if TARGET_KINDS[module.target.kind].has_libraries else module.source
     if show == "graph":
         op = kernels.nodes[name].op
         assert isinstance(op, Fused)
@@ -234,9 +245,9 @@ def _model_facts(kernels: Kernels, steps: Sequence[InspectedStep], compilation: 
         *(("input", f"{v.name}: {v.type}") for v in graph.inputs),
         *(("output", f"{v.name}: {v.type}") for v in graph.outputs),
         ("operations", f"{sum(s.step.operations for s in steps) / 1e9:.3g} GFLOP"),
-        ("code", size(sum(n or 0 for n in kernels.code_bytes.values()))),
-        ("parameters", size(plan.parameter_bytes)),
-        ("workspace", f"{size(plan.workspace_bytes)}; {size(plan.least_bytes)} live at one time"),
+        *([("code", size(sum(code)))] if (code := [n for n in kernels.code_bytes.values() if n is not None]) else []),
+        ("parameters", size(sum(plan.parameter_blocks.values()))),
+        ("workspace", f"{size(sum(plan.workspaces.values()))}; {size(plan.least_bytes)} live at one time"),
     ]
 
 
@@ -293,8 +304,8 @@ def _model_summary(passes: Passes, kernels: Kernels, compilation: Compilation) -
         "operations": sum(s.step.operations for s in steps),
         "imported_operators": dict(Counter(n.op.op_name() for n in passes.imported.nodes)),
         "code_bytes": dict(kernels.code_bytes),
-        "parameter_bytes": network.plan.parameter_bytes,
-        "workspace_bytes": network.plan.workspace_bytes,
+        "parameter_bytes": sum(network.plan.parameter_blocks.values()),
+        "workspace_bytes": sum(network.plan.workspaces.values()),
         "least_workspace_bytes": network.plan.least_bytes,
         "passes": [
             {"name": r.name, "nodes": len(r.after.nodes), "changed": r.after is not r.before, "seconds": r.seconds}
@@ -316,7 +327,8 @@ def _artifact_facts(artifact: Artifact) -> list[tuple[str, str]]:
         ("runs here", _runs_here(artifact)),
         *(("input", str(p)) for p in artifact.inputs),
         *(("output", f"{p.name}: {p.type}") for p in artifact.outputs),
-        ("library", size(len(artifact.code))),
+        ("kernels" if artifact.form is CodeForm.KERNELS else "library", size(len(artifact.code))),
+        *([("launches", str(len(artifact.launches)))] if artifact.launches else []),
         ("parameters", size(len(artifact.parameters))),
         ("workspace", size(artifact.workspace_bytes)),
         *([] if artifact.stack_bytes is None else [("stack", size(artifact.stack_bytes))]),
@@ -333,17 +345,30 @@ def _timing(artifact: Artifact) -> str:
 
 
 def _runs_here(artifact: Artifact) -> str:
-    missing = Target.host().missing_features(Target.parse(artifact.target))
+    target = Target.parse(artifact.target)
+    if artifact.form is CodeForm.KERNELS:
+        return _runs_on_device(target)
     if not artifact.form.is_loaded:
         return f"no: {artifact.form.value}, which programs are built with"
+    missing = Target.host().missing_features(target)
     return f"no, it needs {', '.join(missing)}" if missing else "yes"
+
+
+def _runs_on_device(target: Target) -> str:
+    if compiler := target.kernel_compiler:
+        return f"no: text for {compiler}, which no driver takes"
+    try:
+        device = open_device(Device(target.device_kind))
+    except DeviceError as error:
+        return f"no: {error}"
+    return f"yes, on {device.description}"
 
 
 def _artifact_summary(artifact: Artifact) -> dict[str, object]:
     return {
         "producer": artifact.producer,
         "target": artifact.target,
-        "runs_here": _runs_here(artifact) == "yes",
+        "runs_here": _runs_here(artifact).startswith("yes"),
         "inputs": [p.to_json() for p in artifact.inputs],
         "outputs": [p.to_json() for p in artifact.outputs],
         "library_bytes": len(artifact.code),
@@ -353,4 +378,5 @@ def _artifact_summary(artifact: Artifact) -> dict[str, object]:
         "options": dict(artifact.options),
         "aliases": dict(artifact.aliases),
         "steps": [s.to_json() for s in artifact.steps],
+        "launches": [launch.to_json() for launch in artifact.launches],
     }

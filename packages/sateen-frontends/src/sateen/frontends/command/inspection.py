@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from sateen.frontends.command.compilation import Compilation, records_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import Reading, required_graph
 from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, lower_network
-from sateen.graph_ir.ir import Graph, Node, Problem
+from sateen.graph_ir.ir import HOST, Graph, Node, Problem
 from sateen.graph_ir.kernels import KernelCompiler
 from sateen.graph_ir.passes import PassRun, chosen_method, default_pipeline, nothing_known, preparation, run_pipeline
 from sateen.graph_ir.passes.fuse import fuse
-from sateen.runtime import LinkError, Target
+from sateen.graph_ir.passes.place_on import place_on
+from sateen.runtime import Device, LinkError, Target
 from sateen.tensor_ir import Machine
-from sateen.tensor_ir.codegen import CompilerPool
+from sateen.tensor_ir.codegen import TARGET_KINDS, CompilerPool
 from sateen.tensor_ir.ir import Function
 from sateen.tensor_ir.link import read_object
 from sateen.topi.methods import Candidate, Method
@@ -46,7 +48,7 @@ class Kernels:
     """The lowered network, and for each kernel by name a fused node that it computes, and its bytes of code and
     constants.
 
-    Bytes are None in object formats other than ELF64.
+    Bytes are those of a device's text, too; None in object formats other than ELF64, and for C.
     """
 
     network: LoweredNetwork
@@ -76,7 +78,9 @@ def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes
     with step(f"optimising {path.name}"):
         known = nothing_known if records is None else records.best(target)
         passes = default_pipeline(target, compilation.numerics, known)
-        run_pipeline(imported, (*passes, fuse), runs.append)
+        place = Device(target.device_kind)
+        placing = () if place == HOST else (partial(place_on, device=place),)
+        run_pipeline(imported, (*passes, *placing, fuse), runs.append)
     return Passes(imported, tuple(runs))
 
 
@@ -107,6 +111,8 @@ def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMetho
 def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
     """The kernels of an optimised graph, compiled as `sateen compile` does."""
     target = Target.of(compilation.target)
+    if not TARGET_KINDS[target.kind].has_libraries:
+        return _kernels_as_text(graph, target)
     nodes: dict[str, Node] = {}
     with CompilerPool(WORKERS) as workers, step(f"compiling {graph.name}"):
         cache = object_cache(compilation)
@@ -120,6 +126,20 @@ def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
         code_bytes = list(map(_code_bytes, compiler.finish()))
     tell_refusal(cache)
     return Kernels(network, nodes, dict(zip(nodes, code_bytes, strict=True)))
+
+
+def _kernels_as_text(graph: Graph, target: Target) -> Kernels:
+    """The kernels of a device, or of C, each made by itself."""
+    nodes: dict[str, Node] = {}
+
+    def begin(function: Function, node: Node) -> None:
+        nodes[function.name] = node
+
+    with step(f"compiling {graph.name}"):
+        network = lower_network(graph, target, begin)
+        make = TARGET_KINDS[target.kind].network
+        sizes = {f.name: None if make is None else len(make([f], target)[0]) for f in network.kernels}
+    return Kernels(network, nodes, sizes)
 
 
 def _code_bytes(code: bytes) -> int | None:

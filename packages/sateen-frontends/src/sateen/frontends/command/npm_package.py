@@ -10,8 +10,8 @@ import re
 import shutil
 from importlib.resources import as_file, files
 from pathlib import Path
-from tempfile import mkdtemp
 
+from sateen.frontends.command.files import new_folder
 from sateen.runtime import ArgumentError, Artifact, ArtifactError, Target
 
 _NETWORK_ONLY = shutil.ignore_patterns("device")
@@ -54,19 +54,8 @@ def write_npm_package(artifact: Artifact, folder: Path, name: str) -> None:
         raise ArgumentError(
             f"expected the name of a package of npm: small letters, digits, '.', '_' and '-', found {name!r}"
         )
-    if folder.exists():
-        raise ArtifactError(f"{folder}: expected a new folder to write the package to, found one that exists")
-    try:
-        made = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            _fill(made, artifact, name)
-            made.chmod(0o755)
-            made.rename(folder)
-        except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
-            raise
-    except OSError as error:
-        raise ArtifactError(f"{folder}: expected a place to write the package to: {error.strerror}") from None
+    with new_folder(folder, "the package") as made:
+        _fill(made, artifact, name)
 
 
 def _fill(folder: Path, artifact: Artifact, name: str) -> None:

@@ -1,0 +1,51 @@
+"""A network for a device as files for a program of one's own: kernels, what to launch, parameters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sateen.frontends.command.files import new_folder
+from sateen.runtime import ArgumentError, Artifact, ArtifactError, CodeForm, Target
+
+_NO_PREFIX = "network"
+
+
+def write_kernels(artifact: Artifact, folder: Path, name: str) -> None:
+    """Write `kernels` with the suffix of their language, `network.json` and `parameters.bin` to a new folder.
+
+    The description has the types of inputs and outputs, the sizes of all blocks of memory by their numbers, and the
+    launches of a run in order, whose places are block, offset and size in bytes (docs/command.md).
+
+    Raises ArtifactError for an artifact that is for no device, and for a place that exists or can't be written;
+    ArgumentError for a name, which nothing here has.
+    """
+    if artifact.form is not CodeForm.KERNELS:
+        raise ArtifactError(
+            f"expected a network for a device, found one for {artifact.target}; compile the model with --target "
+            "opencl, or another kind of device"
+        )
+    if name != _NO_PREFIX:
+        raise ArgumentError(f"expected no name for kernels, which have those of the network's nodes, found {name!r}")
+    blocks = [*(p.name for p in (*artifact.inputs, *artifact.outputs)), "parameters", "workspace"]
+    described: dict[str, object] = {
+        "target": artifact.target,
+        "inputs": [p.to_json() for p in artifact.inputs],
+        "outputs": [p.to_json() for p in artifact.outputs],
+        "blocks": [{"name": b, "bytes": n} for b, n in zip(blocks, artifact.block_sizes, strict=True)],
+        "launches": [launch.to_json() for launch in artifact.launches],
+    }
+    with new_folder(folder, "the kernels") as made:
+        (made / f"kernels{Target.parse(artifact.target).kernel_suffix}").write_bytes(artifact.kernels)
+        (made / "network.json").write_text(_text(described), encoding="utf-8")
+        (made / "parameters.bin").write_bytes(bytes(artifact.parameters))
+
+
+def _text(described: dict[str, object]) -> str:
+    """JSON with a line for each field, and for each element of one that is a list."""
+    fields = []
+    for name, value in described.items():
+        lines = [json.dumps(element) for element in value] if isinstance(value, list) else []
+        text = "[\n  " + ",\n  ".join(lines) + "\n ]" if lines else json.dumps(value)
+        fields.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(fields) + "\n}\n"
