@@ -17,7 +17,8 @@ from emulator import Emulator
 from sateen.runtime import Module, Target, load_module
 from sateen.tensor_ir import CompiledModule, Machine, build_functions, te
 from sateen.tensor_ir.interpret import loop_oracle, te_oracle
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.stmt import Barrier, Function, If
+from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
@@ -62,12 +63,17 @@ def compiled_c(code: CompiledModule, folder: Path) -> Module:
     return load_module(folder / "f.so")
 
 
-def check_on_device(computation: Computation, function: Function, code: CompiledModule, rng: Random) -> None:
+def check_on_device(computation: Computation, function: Function, code: CompiledModule, rng: Random) -> bool:
     """Raise WrongResultError unless the loops of a schedule, and its kernels, thread by thread, compute what the
-    definition says in the interpreter, which traps races, and on a device."""
+    definition says in the interpreter, which traps races, and on a device; False where this one can't judge.
+
+    PoCL 3.1 fails by an assertion about some barriers in branches, although all threads take them.
+    """
     inputs = computation.arrays(rng)
     wanted = expected(computation, inputs)
     program = code.program
+    branches = [s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, If)]
+    runs = not any(isinstance(s, Barrier) for branch in branches for s in walk(branch))
 
     def loops(*arrays: np.ndarray) -> None:
         loop_oracle.run(function, arrays, computation.symbols)
@@ -78,10 +84,12 @@ def check_on_device(computation: Computation, function: Function, code: Compiled
     def native(*arrays: np.ndarray) -> None:
         code[SCHEDULED](*arrays)
 
-    for name, call in (("loop oracle", loops), ("loop oracle of kernels", kernels), ("the device", native)):
+    calls = {"loop oracle": loops, "loop oracle of kernels": kernels, **({"the device": native} if runs else {})}
+    for name, call in calls.items():
         results = [np.zeros_like(a) for a in wanted]
         call(*inputs, *results)
         _compare(computation, results, wanted, name)
+    return runs
 
 
 def check(
