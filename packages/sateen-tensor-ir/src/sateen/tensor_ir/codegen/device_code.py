@@ -54,10 +54,19 @@ def _kernels(
     machine, gpu = _machine(target, language), Gpu.of(target)
     assert gpu is not None
     calls = Calls(rules.without({Lack.LIBRARY}), frozenset())
-    setting = Setting(calls, Machine.of(target), spells=lambda _: False)
+    features = _features(target, language)
+    setting = Setting(calls, Machine.of(target), spells=lambda intrinsic: intrinsic.code_for(features) is not None)
     programs = tuple(pipeline.run(function, setting, observe) for function in functions)
     layout = f'target datalayout = "{machine.target_data}"\n'
-    return compile_text(layout + emit_kernels(programs, language, gpu), machine), programs
+    return compile_text(layout + emit_kernels(programs, language, gpu, features), machine), programs
+
+
+def _features(target: Target, language: KernelLanguage) -> frozenset[str]:
+    """The names of all generations of CUDA up to a processor's own; none of others."""
+    if language is not PTX:
+        return frozenset()
+    generation = int("".join(filter(str.isdigit, processor_of(target, language))))
+    return frozenset(f"sm_{n}" for n in range(generation + 1))
 
 
 def _machine(target: Target, language: KernelLanguage) -> llvm.TargetMachine:

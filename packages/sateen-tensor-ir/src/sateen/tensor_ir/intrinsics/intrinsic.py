@@ -11,7 +11,7 @@ import numpy as np
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.interpret.elements import ElementOracle
 from sateen.tensor_ir.intrinsics.call import body_of_call
-from sateen.tensor_ir.intrinsics.code import FunctionText, StatementText, TileCall, VectorCall
+from sateen.tensor_ir.intrinsics.code import FunctionText, StatementText, TileCall, VectorCall, WarpCall
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Const
 from sateen.tensor_ir.ir.stmt import Stmt
@@ -38,7 +38,7 @@ class TensorIntrinsic:
     name: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    llvm: tuple[VectorCall | TileCall | FunctionText, ...] = ()
+    llvm: tuple[VectorCall | TileCall | FunctionText | WarpCall, ...] = ()
     c99: StatementText | None = None
     opencl: StatementText | None = None
     buffers: tuple[Buffer, ...] = ()
@@ -95,7 +95,12 @@ class TensorIntrinsic:
         """Whether any target has code for it."""
         return bool(self.llvm) or not (self.c99 is None and self.opencl is None and self.body is None)
 
-    def code_for(self, features: frozenset[str]) -> VectorCall | TileCall | FunctionText | None:
+    @property
+    def by_warp(self) -> bool:
+        """Whether the threads of a warp execute it together."""
+        return any(isinstance(code, WarpCall) for code in self.llvm)
+
+    def code_for(self, features: frozenset[str]) -> VectorCall | TileCall | FunctionText | WarpCall | None:
         """The code for a processor with these features, by LLVM's names; None if it has too few for any."""
         return next((code for code in self.llvm if features.issuperset(code.features)), None)
 

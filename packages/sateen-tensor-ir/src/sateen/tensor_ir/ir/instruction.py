@@ -28,6 +28,10 @@ class Instruction(Protocol):
     def operands(self) -> Sequence[Any]:
         """The outputs, then the inputs."""
 
+    @property
+    def by_warp(self) -> bool:
+        """Whether the threads of a warp execute it together."""
+
     def shape_of(self, operand: Any) -> tuple[int, ...]:
         """The shape of an operand."""
 

@@ -36,9 +36,10 @@ def expand_instructions(function: Function, spells: Callable[[TensorIntrinsic], 
 
         intrinsic double C[4*i:4] = A[4*i:4]     =>     for x in [0, 4): C[4*i + x] = A[4*i + x] * 2.0
 
-    An input that an output may overlap is copied first, unless the body reads all of it before it stores. An
-    instruction without a body stays, for the emitter to refuse. Raises CodegenError for regions that lie in memory in
-    another way than the instruction's buffers, and for an input to be copied whose strides are not constant.
+    Instructions of warps that share sums become loops together. An input that an output may overlap is copied first,
+    unless the body reads all of it before it stores. An instruction without a body stays, for the emitter to refuse.
+    Raises CodegenError for regions that lie in memory in another way than the instruction's buffers, and for an input
+    to be copied whose strides are not constant.
     """
     body = _Expander(function.aliased, spells).rewrite(function.body)
     return function if body is function.body else replace(function, body=body)
@@ -49,10 +50,19 @@ class _Expander(StatementRewriter):
         self.aliased = aliased
         self.spells = spells
         self.analyzer = Analyzer()
+        self.loose: set[Buffer] = set()
+        """Memory of warps that stays memory, since some of the instructions on it have no code."""
+
+    def rewrite_Allocate(self, s: Allocate) -> Stmt:
+        if s.scope is Scope.WARP:
+            users = [n.instruction for n in walk(s.body) if isinstance(n, Intrinsic) and s.buffer in n.buffers]
+            if not all(map(self.spells, users)):
+                self.loose.add(s.buffer)
+        return self.descend(s)
 
     def rewrite_Intrinsic(self, s: Intrinsic[TensorIntrinsic]) -> Stmt:
         instruction = s.instruction
-        if instruction.body is None or self.spells(instruction):
+        if instruction.body is None or (self.spells(instruction) and self.loose.isdisjoint(s.buffers)):
             return s
         strides = strides_of(s, self.analyzer)
         regions = dict(zip(instruction.storage, s.regions, strict=True))

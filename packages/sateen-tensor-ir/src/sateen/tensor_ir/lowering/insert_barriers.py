@@ -24,6 +24,7 @@ from sateen.tensor_ir.ir.stmt import (
     Barrier,
     For,
     If,
+    Intrinsic,
     Let,
     LoopKind,
     Seq,
@@ -173,6 +174,11 @@ class _Kernel:
                 if self._varies(s.value):
                     self.varying.add(s.var)
                 return sequence(*barrier, replace(s, body=self.visit(s.body)))
+        if isinstance(s, Intrinsic) and s.instruction.by_warp and self.divergence is not None:
+            raise LoweringError(
+                f"intrinsic {s.instruction.name!r} is executed by all threads of a warp together, and stands inside of "
+                f"{self.divergence}, which not all of them execute; put it outside"
+            )
         accesses = frozenset(self._accesses(s, self.open))
         if not accesses:
             return s

@@ -8,7 +8,7 @@ from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.stmt import LANE, THREADS, Allocate, For, Stmt
+from sateen.tensor_ir.ir.stmt import LANE, THREADS, Allocate, For, Intrinsic, Stmt, Store
 from sateen.tensor_ir.ir.visit import StatementRewriter, walk
 from sateen.tensor_ir.lowering.parts import Part, in_parts, widened
 
@@ -23,8 +23,10 @@ def share_warp_memory(statement: Stmt) -> Stmt:
           thread threadIdx.x u in [0, 8):                  thread threadIdx.x u in [0, 8):
             B[y, u] = W[7 - u]                               B[y, u] = W[y, 7 - u]
 
-    Requires that no barriers are there yet. Guarantees: no memory of scope warp. Raises LoweringError if a loop over
-    blocks or other threads uses memory that is allocated outside of it, or if its extent is not constant.
+    Memory of instructions that a warp executes together stays: its threads hold it as fragments. Requires that no
+    barriers are there yet. Guarantees: no other memory of scope warp. Raises LoweringError if a loop over blocks or
+    other threads uses memory that is allocated outside of it, or if its extent is not constant; and for fragments that
+    something else accesses.
     """
     return _Sharing().rewrite(statement)
 
@@ -51,6 +53,8 @@ class _Sharing(StatementRewriter):
         if s.scope is not Scope.WARP:
             return self.descend(s)
         _check_use(s)
+        if _holds_fragments(s):
+            return self.descend(s)
         loops = {loop.thread: loop for loop in self.open if _is_over_warps(loop)}.values()
         shared = widened(s.buffer, [_count(loop, s.buffer) for loop in loops], Scope.SHARED)
         part = Part(shared, tuple(loop.var - loop.start for loop in loops))
@@ -73,6 +77,21 @@ def _count(loop: For, buffer: Buffer) -> int:
             f"scope warp, found {loop.extent}"
         )
     return int(loop.extent.value)
+
+
+def _holds_fragments(s: Allocate) -> bool:
+    """Whether the threads of a warp hold the memory as fragments. Raises LoweringError if something reads or writes
+    single elements of them."""
+    users = [n for n in walk(s.body) if isinstance(n, (Store, Intrinsic)) and s.buffer in all_read(n) | all_written(n)]
+    together = [n for n in users if isinstance(n, Intrinsic) and n.instruction.by_warp]
+    if together and len(together) < len(users):
+        other = next(n for n in users if n not in together)
+        raise LoweringError(
+            f"{s.buffer.name!r} holds results of {together[0].instruction.name!r}, of which each thread of a warp has "
+            "a part that only such instructions read; tensorize the stage that reads it with a wmma_store instruction, "
+            f"found {str(other).splitlines()[0]}"
+        )
+    return bool(together)
 
 
 def _check_use(s: Allocate) -> None:

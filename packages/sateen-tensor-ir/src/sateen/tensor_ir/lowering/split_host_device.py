@@ -10,15 +10,18 @@ from sateen.runtime.device import Device
 from sateen.runtime.display import named
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.arith import StructuralKeys
+from sateen.tensor_ir.intrinsics.code import WARP_THREADS
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.choices import all_of
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.kernel import Kernel
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
+    LANE,
     THREAD_TAGS,
     THREADS,
     Allocate,
@@ -233,7 +236,8 @@ class _Binding:
                 return s, self._uncovered(s.buffer, s.indices, allocated, loops)
             case Intrinsic():
                 axes = (self._uncovered(r.buffer, r.indices, allocated, loops) for r in s.outputs)
-                return s, frozenset().union(*axes)
+                alone = frozenset[str]().union(*axes)
+                return s, alone - {self._warps(s, loops)} if s.instruction.by_warp else alone
             case Seq():
                 return self._sequence([self._bind(child, allocated, loops) for child in s.body])
             case For(kind=LoopKind.THREAD):
@@ -259,6 +263,22 @@ class _Binding:
                 then, otherwise = _guarded(then, alone, self.axes), _guarded(otherwise, also, self.axes)
                 return replace(s, then=then, otherwise=otherwise), frozenset()
         return s, frozenset()
+
+    def _warps(self, s: Intrinsic[Instruction], loops: Sequence[For]) -> str:
+        """The axis of the threads that execute an instruction together. Raises LoweringError where these are not whole
+        warps."""
+        over = next((loop for loop in loops if loop.thread == LANE), None)
+        if over is not None:
+            raise LoweringError(
+                f"intrinsic {s.instruction.name!r} is executed by the threads along {LANE} together, and stands inside "
+                f"of loop {over.var.name!r}, which is bound to it; put it outside"
+            )
+        if (count := self.threads.get(LANE, 1)) % WARP_THREADS:
+            raise LoweringError(
+                f"intrinsic {s.instruction.name!r} is executed by {WARP_THREADS} threads along {LANE} together, found "
+                f"{count}; bind a loop of that extent to it, such as one that fills shared memory"
+            )
+        return LANE
 
     def _thread_loop(self, s: For, body: Stmt) -> Stmt:
         """The body for this thread, if it is one of the loop's."""

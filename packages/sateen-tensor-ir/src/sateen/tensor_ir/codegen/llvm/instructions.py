@@ -7,10 +7,11 @@ from math import prod
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions
+from sateen.tensor_ir.codegen.llvm.fragments import Fragments
 from sateen.tensor_ir.codegen.llvm.registers import Block
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, storage_type
 from sateen.tensor_ir.codegen.missing_code import no_code
-from sateen.tensor_ir.intrinsics.code import TILE_ROW_BYTES, FunctionText, TileCall, VectorCall, VectorType
+from sateen.tensor_ir.intrinsics.code import TILE_ROW_BYTES, FunctionText, TileCall, VectorCall, VectorType, WarpCall
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.storage import strides_of
 from sateen.tensor_ir.ir.buffer import Buffer, Load
@@ -38,6 +39,7 @@ class Instructions:
         self.conversions = expressions.conversions
         self.memory = expressions.memory
         self.value = expressions.value
+        self.fragments = Fragments(self.writer, self.environment, self.addresses, self.memory, self.value)
 
     def call(self, s: Intrinsic[TensorIntrinsic]) -> None:
         """The instruction by its code for the processor."""
@@ -53,6 +55,8 @@ class Instructions:
         strides = strides_of(s, self.environment.analyzer)
         if isinstance(code, FunctionText):
             self._function(s, code, strides)
+        elif isinstance(code, WarpCall):
+            self.fragments.call(s, code, strides)
         elif isinstance(code, TileCall):
             self._tile_call(s, code, strides)
         else:

@@ -83,8 +83,10 @@ GCN = KernelLanguage(
 )
 
 
-def emit_kernels(programs: Sequence[DeviceProgram], language: KernelLanguage, gpu: Gpu) -> str:
-    """LLVM text of all kernels of programs for a device.
+def emit_kernels(
+    programs: Sequence[DeviceProgram], language: KernelLanguage, gpu: Gpu, features: frozenset[str] = frozenset()
+) -> str:
+    """LLVM text of all kernels of programs for a device whose processor has these features.
 
     An argument is a pointer to global memory, or after those a scalar of 64 bits. Raises CodegenError for what a kernel
     can't do, LoweringError for a block that needs more threads or shared memory than there are.
@@ -92,7 +94,7 @@ def emit_kernels(programs: Sequence[DeviceProgram], language: KernelLanguage, gp
     module = ModuleState(
         language.architecture,
         language.architecture.triple,
-        frozenset(),
+        features,
         constant_space=language.constant_space,
         freezes_addresses=False,  # frozen ones hide what they point into, whose loads are then not known to be constant
     )
@@ -108,7 +110,8 @@ def emit_kernels(programs: Sequence[DeviceProgram], language: KernelLanguage, gp
 
 
 class KernelFrame(Frame):
-    """The storage and the end of a kernel: shared memory belongs to the block, all other to the thread."""
+    """The storage and the end of a kernel: shared memory belongs to the block, all other to the thread, which has its
+    part of what is of scope warp."""
 
     def __init__(self, writer: FunctionWriter, language: KernelLanguage) -> None:
         super().__init__(writer)
