@@ -1,7 +1,7 @@
 """A product of float16 matrices by the tensor cores of a GPU, from te: its PTX, and what the interpreter makes of it.
 
-The schedule computes blocks of 64 x 64. The threads of a block bring tiles of both factors into shared memory, then its two
-warps multiply them, each 32 rows, and keep the sums in registers.
+The schedule computes blocks of 64 x 64. The threads of a block bring tiles of both factors into shared memory, then its
+two warps multiply them, each 32 rows, and keep the sums in registers.
 """
 
 import re

@@ -65,9 +65,9 @@ class WarpCall:
     """A step of a product of matrices that the 32 threads of a warp compute together: PTX's `wmma` (PTX ISA 9.7.15).
 
     `step` is "fill", "multiply" or "store". The sums are a *fragment*: each thread has a 32nd of its elements, in an
-    order of the processor's own, so that nothing but such steps reads it. `factors` and `sums` are the processor's words
-    for the types of elements, `layout` says whether elements of a row ("row") or of a column ("col") of the second
-    factor are neighbours in memory. The processor needs all `features`.
+    order of the processor's own, so that nothing but such steps reads it. `factors` and `sums` are the processor's
+    words for the types of elements, `layout` says whether elements of a row ("row") or of a column ("col") of the
+    second factor are neighbours in memory. The processor needs all `features`.
     """
 
     step: str

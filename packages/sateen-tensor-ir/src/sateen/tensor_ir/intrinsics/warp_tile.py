@@ -1,9 +1,9 @@
 """Products of 16 x 16 tiles by the threads of a warp: `wmma` of NVIDIA's processors (PTX ISA 9.7.15).
 
 The sums have the scope `warp`, where the threads keep them between steps: `wmma_…` is a product, whose `reset` clears
-the sums and whose `update` adds to them, and `wmma_store_…` writes them to memory. Sums of integers are exact, and wrap.
-Products of float16 and bfloat16 are exact, too; a sum of them is added up in an order of the processor's own, and may
-be cut off instead of rounded (Fasi et al., "Numerical behavior of NVIDIA tensor cores", 2021, section 3).
+the sums and whose `update` adds to them, and `wmma_store_…` writes them to memory. Sums of integers are exact, and
+wrap. Products of float16 and bfloat16 are exact, too; a sum of them is added up in an order of the processor's own, and
+may be cut off instead of rounded (Fasi et al., "Numerical behavior of NVIDIA tensor cores", 2021, section 3).
 
 Rows of an operand may lie apart, by a multiple of 16 bytes; a tile begins at a multiple of 32 bytes (9.7.15.3).
 """
