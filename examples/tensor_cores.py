@@ -23,7 +23,8 @@ s = te.create_schedule(C)
 sums = s.cache_write(C, "warp")
 tiles = [s.cache_read(factor, "shared", [sums]) for factor in (A, B)]
 
-block_i, block_j, i, j = s[C].tile(*C.op.axis, BLOCK, BLOCK)
+i, j = C.op.axis
+block_i, block_j, i, j = s[C].tile(i, j, BLOCK, BLOCK)
 warp, i = s[C].split(i, ROWS)
 tile_i, tile_j, i, j = s[C].tile(i, j, TILE, TILE)
 s[C].bind(block_i, te.thread_axis("blockIdx.y"))
@@ -34,7 +35,8 @@ s[C].unroll(tile_j)
 s[C].tensorize(i, INTRINSICS["wmma_store_16x16_float32"])
 
 s[sums].compute_at(s[C], warp)
-tile_i, tile_j, i, j = s[sums].tile(*sums.op.axis, TILE, TILE)
+i, j = sums.op.axis
+tile_i, tile_j, i, j = s[sums].tile(i, j, TILE, TILE)
 step, term = s[sums].split(sums.op.reduce_axis[0], TILE)
 s[sums].reorder(step, tile_i, tile_j, i, j, term)
 s[sums].unroll(tile_i)

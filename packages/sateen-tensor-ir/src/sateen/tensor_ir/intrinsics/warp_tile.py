@@ -14,6 +14,7 @@ from sateen.tensor_ir import te
 from sateen.tensor_ir.intrinsics.code import WarpCall
 from sateen.tensor_ir.intrinsics.definition import loops_of, reset_of, update_of
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.tensor_expr import Reduce
 
@@ -29,7 +30,8 @@ def _product(kind: str, layout: str) -> TensorIntrinsic:
     k = te.reduce_axis(SIDE, "k")
 
     def term(i: te.Expr, j: te.Expr) -> te.Expr:
-        return a[i, k].astype(sums) * (b[k, j] if layout == "row" else b[j, k]).astype(sums)
+        left, right = a[i, k].astype(sums), (b[k, j] if layout == "row" else b[j, k]).astype(sums)
+        return ex.multiply(left, right)
 
     out = te.compute((SIDE, SIDE), lambda i, j: te.sum(term(i, j), axis=k), name="out")
     held, left, right = _fragment(out), _in_memory(a), _in_memory(b)
