@@ -299,3 +299,15 @@ def test_a_half_is_known_in_its_iteration_only():
     assert barriers(body) == ["for j in [0, 4):"]
     constant = body.replace("(k + 1) % 2", "1").replace("j % 2", "0")
     assert barriers(constant) == []
+
+
+def test_a_thread_waits_before_it_stores_over_what_another_one_has_stored():
+    body = """
+        thread blockIdx.x b in [0, 1):
+          thread threadIdx.x t in [0, 8):
+            B[t] = 0.0f
+          thread threadIdx.x u in [0, 8):
+            B[7 - u] = A[u]
+    """
+    lines = format_stmt(insert_barriers(function(body)).body).splitlines()
+    assert [line.strip() for line in lines][3] == "barrier global"

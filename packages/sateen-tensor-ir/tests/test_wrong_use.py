@@ -270,3 +270,37 @@ def test_what_one_prints_while_working_is_short():
 def test_a_deep_statement_prints_shortly():
     text = "function f(x: float32[8], y: out float32[8])\n  y[0] = x[0]" + " + x[1]" * 60
     assert len(repr(parse_function(text).body)) <= 120
+
+
+TENSORS = {
+    "a product of matrices": (lambda: A @ B, "a product of matrices is a sum, found 'A' @ …; write te.compute((m, n)"),
+    "a function of NumPy": (lambda: np.exp(A), "numpy.exp computes values, and tensor 'A' has none while it is being"),
+    "a comparison": (lambda: np.float32(2) < A, "this operator takes elements, found tensor 'A'; use its elements"),
+}
+VIRTUAL = te.thread_axis("vthread")
+STAGES = {
+    "a text as an instruction": (
+        lambda stage: stage.tensorize(i, "dot4"),
+        "tensorize in stage 'C', axis 'i': expects an instruction, of INTRINSICS or by te.decl_tensor_intrin, found 'd",
+    ),
+    "a loop of virtual threads": (
+        lambda stage: [stage.bind(i, VIRTUAL), stage.bind(i, VIRTUAL)],
+        "bind in stage 'C', axis 'i': it is bound to vthread already",
+    ),
+    "an output elsewhere": (
+        lambda stage: stage.compute_at(stage, i),
+        "'C' is an output of the schedule, which the caller gets as a whole; cache_write makes a stage before it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("use", "message"), TENSORS.values(), ids=TENSORS)
+def test_a_tensor_is_no_array(use, message):
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        use()
+
+
+@pytest.mark.parametrize(("use", "message"), STAGES.values(), ids=STAGES)
+def test_what_no_loop_can_become_is_refused_at_once(use, message):
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        use(s()[C])

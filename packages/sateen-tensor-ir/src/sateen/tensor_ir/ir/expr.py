@@ -20,7 +20,7 @@ import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
-from sateen.tensor_ir.ir.operators import NUMPY_OPERATORS, Operators
+from sateen.tensor_ir.ir.operators import Operators, numpy_operator
 from sateen.tensor_ir.ir.span import Span
 from sateen.tensor_ir.ir.types import BOOL, FLOAT32, INDEX, INT64, element_type, int_range, value_type, wrap
 
@@ -90,13 +90,7 @@ class Expr(Operators["Expr"]):
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Expr:
         """A number of NumPy as the left operand of an operator. Raises ExpressionError for other functions of NumPy."""
-        name = NUMPY_OPERATORS.get(function.__name__) if method == "__call__" and not options else None
-        if name is None:
-            raise ExpressionError(
-                f"numpy.{function.__name__} computes values, and an expression has none while it is being built; "
-                "use te's functions of expressions, such as te.exp for numpy.exp"
-            )
-        return self.apply(name, *operands)
+        return self.apply(numpy_operator(function, method, options, "an expression"), *operands)
 
     def astype(self, dtype: DType | str) -> Expr:
         """This value converted to `dtype` (docs/semantics.md, conversions)."""

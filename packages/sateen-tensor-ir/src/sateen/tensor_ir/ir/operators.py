@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from sateen.runtime.errors import ExpressionError
+
 Result = TypeVar("Result")
 
 
@@ -101,14 +103,27 @@ class Operators(Generic[Result]):
         return self.apply("absolute", self)
 
 
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+
 NUMPY_OPERATORS: Mapping[str, str] = MappingProxyType(
     {
         **{name: name for name in ("add", "subtract", "multiply", "divide", "power", "left_shift", "right_shift")},
         **{name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "negative", "absolute")},
-        **{name: name for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")},
+        **{name: name for name in COMPARISONS},
         "floor_divide": "floordiv",
         "remainder": "floormod",
         "invert": "bitwise_not",
     }
 )
 """The operators, and the comparisons of expressions, by the names of NumPy's functions."""
+
+
+def numpy_operator(function: Any, method: str, options: Mapping[str, Any], what: str) -> str:
+    """The operator that a function of NumPy stands for. Raises ExpressionError for other functions, of `what`."""
+    name = NUMPY_OPERATORS.get(function.__name__) if method == "__call__" and not options else None
+    if name is None:
+        raise ExpressionError(
+            f"numpy.{function.__name__} computes values, and {what} has none while it is being built; use te's "
+            "functions of expressions, such as te.exp for numpy.exp"
+        )
+    return name

@@ -6,6 +6,7 @@ other. The accesses of two different thread loops to one buffer are not: there t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -49,7 +50,8 @@ def insert_barriers(statement: Stmt) -> Stmt:
     threadIdx, unless they are to different halves of a double buffer (`S[k % 2, …]` and `S[(k + 1) % 2, …]`). The back
     edge of a loop counts as well: elements must have been read before the next iteration overwrites them. There a
     store conflicts with itself, too, unless its place tells the iteration: `S[k * 8 + t]`. Barriers are put as far out
-    as the conflict allows. That is so for shared memory, and for global memory that a kernel both stores and loads.
+    as the conflict allows. That is so for shared memory, and for global memory that a kernel both stores and loads, or
+    stores in several places.
     Accesses to global memory, and one store in two iterations, don't conflict if their places show that one thread
     makes both: `G[k, t]` and `G[k + 1, t]`. Raises LoweringError if a barrier would be needed in a place that not all
     threads reach.
@@ -143,8 +145,10 @@ class _Kernel:
         self.extents = thread_extents(kernel)
         self.axes = [tag for tag, extent in self.extents.items() if extent > 1]
         self.written = all_written(kernel)
-        self.exchanged = {b for b in self.written & all_read(kernel) if b.scope is Scope.GLOBAL}
-        """Global memory through which threads may give values to each other."""
+        stores = Counter(b for n in walk(kernel) if isinstance(n, Stmt) for b in written_by(n))
+        read = all_read(kernel)
+        self.exchanged = {b for b in self.written if b.scope is Scope.GLOBAL and (b in read or stores[b] > 1)}
+        """Global memory that threads may not access in any order."""
         self.places = _Places(kernel, self.extents)
         self.open: list[For] = []
         self.allocated_at: dict[Buffer, int] = {}

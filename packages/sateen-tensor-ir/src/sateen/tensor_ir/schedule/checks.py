@@ -124,7 +124,10 @@ def require_internal(stage: StageState, primitive: str) -> None:
     """Check that the stage computes what only the schedule sees."""
     require_own_storage(stage, primitive)
     if stage.is_output:
-        raise ScheduleError(f"{primitive}: {stage.name!r} is an output of the schedule")
+        raise ScheduleError(
+            f"{primitive}: {stage.name!r} is an output of the schedule, which the caller gets as a whole; "
+            "cache_write makes a stage before it that may be computed elsewhere"
+        )
     if stage.op.is_given:
         raise ScheduleError(f"{primitive}: {stage.name!r} is not computed, it is given")
 

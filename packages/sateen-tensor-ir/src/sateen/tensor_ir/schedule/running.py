@@ -78,6 +78,8 @@ class RunPrimitives(StageState):
                 f"{at(self, 'bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
             )
         if thread.tag == VTHREAD:
+            if self.kinds.get(axis) is LoopKind.VTHREAD:
+                raise ScheduleError(f"{at(self, 'bind', axis)}: it is bound to {VTHREAD} already")
             self._bind_virtual(axis)
             self.thread_axes[axis] = thread
             return
@@ -189,6 +191,11 @@ class RunPrimitives(StageState):
         """
         require_own(self, axis, "tensorize")
         require_expressions(self, at(self, "tensorize", axis))
+        if not hasattr(instruction, "operands"):
+            raise ScheduleError(
+                f"{at(self, 'tensorize', axis)}: expects an instruction, of INTRINSICS or by te.decl_tensor_intrin, "
+                f"found {instruction!r:.80}"
+            )
         if self.tensorized is not None:
             raise ScheduleError(
                 f"{at(self, 'tensorize', axis)}: {self.tensorized[1].name!r} replaces loop "

@@ -19,7 +19,7 @@ from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.operator_table import OPERATORS
-from sateen.tensor_ir.ir.operators import Operators
+from sateen.tensor_ir.ir.operators import COMPARISONS, Operators, numpy_operator
 from sateen.tensor_ir.ir.span import Span, caller_span
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
@@ -43,7 +43,10 @@ class Tensor(Operators[Any]):
     takes_operators: ClassVar[bool] = True
     """Whether the operators of an expression on the left leave the operation to this operand."""
 
-    __array_ufunc__ = None  # so do those of NumPy's numbers
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Any:
+        """A number of NumPy as the left operand of an operator. Raises ExpressionError for other functions of NumPy."""
+        name = numpy_operator(function, method, options, f"tensor {self.name!r}")
+        return self._no_operator() if name in COMPARISONS else self.apply(name, *operands)
 
     def __init__(self, op: Operation, index: int, shape: tuple[Expr, ...], dtype: DType) -> None:
         self.op = op
@@ -102,6 +105,12 @@ class Tensor(Operators[Any]):
     def astype(self, dtype: DType | str) -> Any:
         """Each element converted to `dtype`, as `Expr.astype` does."""
         return _elementwise("cast", lambda x: ex.cast(dtype, x), self)
+
+    def __matmul__(self, other: object) -> NoReturn:
+        raise ExpressionError(
+            f"a product of matrices is a sum, found {self.name!r} @ …; write te.compute((m, n), lambda i, j: te.sum("
+            f"{self.name}[i, k] * B[k, j], axis=k)) with k = te.reduce_axis(extent)"
+        )
 
     def _no_operator(self, *_: object) -> NoReturn:
         raise ExpressionError(f"this operator takes elements, found tensor {self.name!r}; {self._advice()}")

@@ -84,7 +84,7 @@ class ControlFlow:
             assert self.environment.lane is not None
             raise CodegenError(
                 f"a while loop: its condition {s.condition} differs between the lanes of the vectorized loop "
-                f"{self.environment.lane.name!r}"
+                f"{self.environment.lane.name!r}; leave that loop serial"
             )
         held = self.registers.snapshot()
         self.writer.branch_if(condition, loop, done)

@@ -24,7 +24,9 @@ def address(writer: FunctionWriter, addresses: Addresses, value: Value, e: Addre
     """The pointer to a place in a buffer."""
     base, offset = addresses.base_pointer(e.buffer), value(e.offset * e.buffer.dtype.bytes)
     if offset.lanes:
-        raise CodegenError(f"an address in {e.buffer.name!r} differs between the lanes of a vectorized loop")
+        raise CodegenError(
+            f"an address in {e.buffer.name!r} differs between the lanes of a vectorized loop; leave that loop serial"
+        )
     if offset.literal == 0:
         return base
     return writer.emit(f"getelementptr i8, {base.typed}, {offset.typed}", base.kind)
