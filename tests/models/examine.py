@@ -1,8 +1,8 @@
 """Compiles one network and compares its outputs with those of its judge; prints what was measured as JSON.
 
-    python examine.py NAME FOLDER
+    python examine.py NAME FOLDER [TARGET]
 
-FOLDER holds the networks of the benchmarks.
+FOLDER holds the networks of the benchmarks. TARGET is a kind of devices, this machine's processor without one.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from sateen.graph_ir.compile import build, lower_network
 from sateen.graph_ir.ir import Array, Graph
 from sateen.graph_ir.judge import difference
 from sateen.graph_ir.passes import default_pipeline
-from sateen.runtime import Artifact, DType, SateenError, Target
+from sateen.runtime import Artifact, CodeForm, CodegenError, DeviceError, DType, SateenError, Target, TargetError
 from sateen.tensor_ir.codegen.workers import CompilerPool
 
 WORKERS = 2
+HOST = "llvm"
 
 
 @dataclass(slots=True)
@@ -45,6 +46,10 @@ class Record:
     nodes: int = 0
     seconds: float = 0.0
     library_bytes: int = 0
+    launches: int = 0
+    """Kernels that a run on a device launches."""
+    run_seconds: float = float("nan")
+    """Of the second run on a device, copies included."""
     workspace_bytes: int = 0
     least_bytes: int = 0
     peak_bytes: int = 0
@@ -55,24 +60,21 @@ class Record:
     note: str = ""
 
 
-def examine(case: Case) -> Record:
-    """Compile and verify. An error of ours becomes the note of the record."""
+def examine(case: Case, target: str = HOST) -> Record:
+    """Compile for a target and verify. An error of ours becomes the note of the record."""
     record = Record(case.name, case.model.name, case.format)
     golden = read_golden(case.golden, case.inputs) if case.golden is not None else ({}, {})
     inputs, expected = case.arranged(*golden)
     try:
-        artifact = _compiled(case, inputs, record)
+        artifact = _compiled(case, inputs, record, target)
+        if not case.refusal:
+            inputs = {p.name: inputs[p.name] for p in artifact.inputs} if inputs else _random_inputs(case, artifact)
+            found = _run(artifact, inputs, record)
     except SateenError as error:
-        text = "".join(traceback.format_exception_only(error)).strip()
-        record.refused = True
-        record.is_right = bool(case.refusal) and case.refusal in text
-        record.note = f"refused: {text.splitlines()[0]}" if record.is_right else text
-        return record
+        return _refused(case, error, record, target)
     if case.refusal:
         record.note = f"expected to be refused: {case.refusal}"
         return record
-    inputs = {p.name: inputs[p.name] for p in artifact.inputs} if inputs else _random_inputs(case, artifact)
-    found = {name: array.numpy() for name, array in runtime.load(artifact, threads=WORKERS).run(inputs).items()}
     if not expected and case.model.suffix != ".onnx":  # nobody else runs it here: what it sees decides
         assert case.finding is not None, case.name
         record.note = case.finding(next(iter(found.values())))
@@ -91,6 +93,29 @@ def examine(case: Case) -> Record:
     return record
 
 
+def _refused(case: Case, error: SateenError, record: Record, target: str) -> Record:
+    """The record of a case with an error: right where it is the expected one, or says what a device lacks."""
+    text = "".join(traceback.format_exception_only(error)).strip()
+    record.refused = True
+    is_expected = bool(case.refusal) and case.refusal in text
+    is_lack = target != HOST and isinstance(error, (CodegenError, DeviceError, TargetError))
+    record.is_right = is_expected or is_lack
+    record.note = f"refused: {text.splitlines()[0]}" if record.is_right else text
+    return record
+
+
+def _run(artifact: Artifact, inputs: dict[str, Array], record: Record) -> dict[str, Array]:
+    """The outputs of a run; on a device of the second one, which is timed."""
+    if artifact.form is not CodeForm.KERNELS:
+        return {name: array.numpy() for name, array in runtime.load(artifact, threads=WORKERS).run(inputs).items()}
+    model = runtime.load(artifact)
+    model.run(inputs)
+    start = time.perf_counter()
+    found = {name: array.numpy() for name, array in model.run(inputs).items()}
+    record.run_seconds = time.perf_counter() - start
+    return found
+
+
 def _random_inputs(case: Case, artifact: Artifact) -> dict[str, Array]:
     inputs = random_inputs(artifact.inputs, seed=0)
     if not case.takes_pixels:
@@ -99,7 +124,7 @@ def _random_inputs(case: Case, artifact: Artifact) -> dict[str, Array]:
     return {name: generator.integers(0, 256, array.shape).astype(array.dtype) for name, array in inputs.items()}
 
 
-def _compiled(case: Case, inputs: dict[str, Array], record: Record) -> Artifact:
+def _compiled(case: Case, inputs: dict[str, Array], record: Record, target: str) -> Artifact:
     constants = {name: inputs[name] for name in case.constants}
     shapes = {name: array.shape for name, array in inputs.items() if name not in constants} or case.shapes
     optimised: list[Graph] = []
@@ -111,14 +136,15 @@ def _compiled(case: Case, inputs: dict[str, Array], record: Record) -> Artifact:
     start = time.perf_counter()
     with PeakMemory() as memory, CompilerPool(WORKERS) as workers:
         graph, params = read_model(case.model, shapes=shapes, constants=constants, inputs=case.inputs)
-        pipeline = (*default_pipeline(Target.of("llvm")), keep)
-        artifact = build(graph, params=params, pipeline=pipeline, workers=workers)
+        pipeline = (*default_pipeline(Target.of(target)), keep)
+        artifact = build(graph, target, params=params, pipeline=pipeline, workers=workers)
     record.seconds = time.perf_counter() - start
     record.peak_bytes = memory.peak_bytes
     record.nodes = len(graph.nodes)
-    record.library_bytes = len(artifact.library)
+    record.library_bytes, record.launches = len(artifact.library) or len(artifact.kernels), len(artifact.launches)
     record.workspace_bytes = artifact.workspace_bytes
-    record.least_bytes = lower_network(optimised[0], Target.of("llvm")).plan.least_bytes
+    if target == HOST:
+        record.least_bytes = lower_network(optimised[0], Target.of(target)).plan.least_bytes
     return artifact
 
 
@@ -152,4 +178,4 @@ def find_case(name: str, folder: Path) -> Case:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(examine(find_case(sys.argv[1], Path(sys.argv[2]))))) + "\n")
+    sys.stdout.write(json.dumps(asdict(examine(find_case(sys.argv[1], Path(sys.argv[2])), *sys.argv[3:]))) + "\n")

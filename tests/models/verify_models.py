@@ -1,5 +1,7 @@
 """Compiles real networks and verifies them: `python verify_models.py [--only TEXT] [--page docs/models.md]`.
 
+With `--target opencl` they run on a device of that kind, and the page is docs/models-devices.md.
+
 Each network is a child process with a time limit, so that one can't stop the rest. The exit status is 1 if one is
 wrong.
 """
@@ -17,7 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from catalogue import Case, draw, light_models, models_of_formats, models_of_others, networks_of_benchmarks
-from examine import Record
+from device_page import device_page, device_row
+from examine import HOST, Record
 
 LIMIT = 180.0
 """Seconds that a network may take."""
@@ -41,9 +44,9 @@ second; shared memory counts once. The weights of the light models are all equal
 """
 
 
-def examine_in_child(case: Case, folder: Path, limit: float) -> Record:
+def examine_in_child(case: Case, folder: Path, limit: float, target: str = HOST) -> Record:
     """The record of a case; of a child that crashes or is too slow, one that says so."""
-    command = [sys.executable, str(Path(__file__).with_name("examine.py")), case.name, str(folder)]
+    command = [sys.executable, str(Path(__file__).with_name("examine.py")), case.name, str(folder), target]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -125,22 +128,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="networks with this text in their names")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds per network")
+    parser.add_argument("--target", action="append", default=[], help="kinds of devices on which to run them")
     parser.add_argument("--page", type=Path, help="write the table to this file, if no networks are missing")
     parser.add_argument("--folder", type=Path, help="keep the networks of the benchmarks here")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         cases, is_complete = collect(folder)
-        records = []
-        for case in cases:
-            if options.only in case.name:
-                draw(case)
-                records.append(examine_in_child(case, folder, options.limit))
-                say(row(records[-1]) if records[-1].is_right else f"{row(records[-1])}\n{records[-1].note}")
+        examined: dict[str, list[Record]] = {target: [] for target in options.target or [HOST]}
+        for target, records in examined.items():
+            show = row if target == HOST else device_row
+            for case in cases:
+                if options.only in case.name:
+                    draw(case)
+                    records.append(examine_in_child(case, folder, options.limit, target))
+                    say(show(records[-1]) if records[-1].is_right else f"{show(records[-1])}\n{records[-1].note}")
     if options.page is not None and is_complete:
-        options.page.write_text(page(records), encoding="utf-8")
-    wrong = [record.name for record in records if not record.is_right]
-    say(f"{counts(records)}{' Wrong: ' + ', '.join(wrong) if wrong else ''}")
+        text = device_page(examined, processors(), counts) if options.target else page(examined[HOST])
+        options.page.write_text(text, encoding="utf-8")
+    wrong = [record.name for records in examined.values() for record in records if not record.is_right]
+    for records in examined.values():
+        say(f"{counts(records)}{' Wrong: ' + ', '.join(wrong) if wrong else ''}")
     return 1 if wrong else 0
 
 

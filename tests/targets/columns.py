@@ -129,8 +129,8 @@ class InNode(Place):
             unpack_arrays(data.read_bytes(), arrays)
 
 
-class OnOpenCL(Place):
-    """The first device of OpenCL, which may be this processor by PoCL."""
+class OnDevice(Place):
+    """The first device of a kind, which may be this processor: PoCL for OpenCL, lavapipe for WebGPU."""
 
     def why_not(self) -> str:
         try:
@@ -152,7 +152,7 @@ class OnOpenCL(Place):
         model.run(dict(zip(names[0], given, strict=True)), out=dict(zip(names[1], results, strict=True)))
 
 
-class OnText(OnOpenCL):
+class OnText(OnDevice):
     """Threads of this process, after a C++ compiler of this machine has compiled the text of kernels."""
 
     @cached_property
@@ -194,7 +194,8 @@ COLUMNS: Mapping[str, Place] = {
     ),
     "wasm32": InNode("wasm32"),
     "c": InC("c"),
-    "opencl": OnOpenCL("opencl"),
+    "opencl": OnDevice("opencl"),
+    "webgpu": OnDevice("webgpu"),
     "cuda-c": OnText("cuda-c"),
     "metal": OnText("metal"),
 }

@@ -12,7 +12,7 @@ from sateen.runtime.device import DeviceKind, webgpu
 from sateen.runtime.devices import MemoryPart, OpenDevice, OpenDevices
 from sateen.runtime.devices import webgpu as driver
 from sateen.runtime.devices.opened import DeviceMemory, Kernels
-from sateen.runtime.devices.wgsl_text import SharedBinding, kernels_of
+from sateen.runtime.devices.wgsl_text import Place, SharedBinding, kernels_of
 from sateen.runtime.errors import DeviceError, DeviceLostError, OutOfMemoryError
 
 TEXT = """\
@@ -80,25 +80,36 @@ def test_a_text_is_cut_into_kernels_that_stand_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("memories", "most", "expected"),
+    ("places", "most", "expected"),
     [
-        ([7, 8, 9], 8, [(1, False, (0,)), (2, False, (1,)), (3, True, (2,))]),
-        ([7, 7, 9], 8, [(1, False, (0,)), (2, False, (1,)), (3, True, (2,))]),
-        ([7, 7, 9], 2, [(1, False, (0, 1)), (3, True, (2,))]),
-        ([7, 8, 7], 8, [(1, True, (0, 2)), (2, False, (1,))]),
-        ([7, 7, 7], 8, [(1, True, (0, 1, 2))]),
+        ("7:0-9 8:0-9 9:0-9", 8, [(1, False, (0,)), (2, False, (1,)), (3, True, (2,))]),
+        ("7:0-9 7:5-9 9:0-9", 8, [(1, False, (0,)), (2, False, (1,)), (3, True, (2,))]),
+        ("7:0-9 7:9-20 9:0-9", 2, [(1, False, (0, 1)), (3, True, (2,))]),
+        ("7:0-9 8:0-9 7:9-12", 8, [(1, True, (0,)), (2, False, (1,)), (3, True, (2,))]),
+        ("7:4-9 8:0-9 7:0-5", 8, [(1, True, (0, 2)), (2, False, (1,))]),
+        ("7:8-12 7:20-30 7:0-9", 8, [(1, True, (0, 2)), (2, True, (1,))]),
+        ("7:8-12 7:11-30 7:0-9", 8, [(1, True, (0, 1, 2))]),
+        ("7:0-30 7:2-4 7:20-40", 8, [(1, True, (0, 1, 2))]),
+        ("7:0-9 7:10-20 7:20-30", 2, [(1, True, (0, 1, 2))]),
     ],
 )
-def test_buffers_in_a_memory_that_is_written_share_a_binding(
-    memories: list[int], most: int, expected: list[tuple[int, bool, tuple[int, ...]]]
+def test_places_that_overlap_in_a_memory_that_is_written_share_a_binding(
+    places: str, most: int, expected: list[tuple[int, bool, tuple[int, ...]]]
 ) -> None:
-    assert kernels_of(TEXT)["add"].partition(memories, most) == tuple(SharedBinding(*one) for one in expected)
+    found = kernels_of(TEXT)["add"].partition(list(map(place, places.split())), most)
+    assert found == tuple(SharedBinding(*one) for one in expected)
+
+
+def place(text: str) -> Place:
+    """Of a text such as 7:0-9: memory 7, bytes 0 to 9."""
+    memory, begin, end = map(int, text.replace("-", ":").split(":"))
+    return Place(memory, begin, end)
 
 
 def test_a_shared_binding_has_the_name_of_its_first_buffer() -> None:
     kernel = kernels_of(TEXT)["add"]
-    assert kernel.merged(kernel.partition([1, 2, 3], 8)) == kernel.text
-    merged = kernel.merged(kernel.partition([1, 2, 1], 8))
+    assert kernel.merged(kernel.partition([Place(i, 0, 9) for i in range(3)], 8)) == kernel.text
+    merged = kernel.merged(kernel.partition([Place(1, 0, 9), Place(2, 0, 9), Place(1, 0, 9)], 8))
     assert "@group(0) @binding(1) var<storage, read_write> k_0_a: array<u32>;" in merged
     assert "k_0_y:" not in merged
     assert "k_0_a[k_0.y + i] = k_0_a[k_0.a + i] + twice(k_0_b[k_0.b + i]);" in merged
@@ -118,6 +129,12 @@ def test_memory_of_its_own_for_each_buffer(device: OpenDevice) -> None:
     a, b, y = (filled(device, [n] * 8) for n in (1, 2, 3))
     add(device, device.load(TEXT.encode()), [a.part(), b.part(), y.part()], 8)
     assert (read(device, a), read(device, y)) == ([1] * 8, [5] * 8)
+
+
+def test_a_result_in_the_place_of_an_input(device: OpenDevice) -> None:
+    memory, b = filled(device, range(8)), filled(device, [10] * 8)
+    add(device, device.load(TEXT.encode()), [memory.part(), b.part(), memory.part()], 8)
+    assert read(device, memory) == [n + 20 for n in range(8)]
 
 
 def test_bytes_are_copied_at_any_place(device: OpenDevice) -> None:
@@ -168,7 +185,7 @@ def test_limits_name_the_kernel(device: OpenDevice) -> None:
     memory, kernels = device.allocate(64), device.load(TEXT.encode())
     with pytest.raises(DeviceError, match="kernel put expects 70000 blocks along x, the device has at most 65535"):
         device.prepare(kernels, "put", (70000, 1, 1), (1, 1, 1), [memory.part()], [1])
-    with pytest.raises(DeviceError, match=r"kernel put expects places at multiples of 4 bytes, found \[6\]"):
+    with pytest.raises(DeviceError, match=r"kernel put expects places at multiples of 4 bytes, found 6"):
         device.prepare(kernels, "put", (1, 1, 1), (1, 1, 1), [memory.part(6)], [1])
     with pytest.raises(DeviceError, match="kernel put expects numbers of 32 bits, found 4294967296"):
         device.prepare(kernels, "put", (1, 1, 1), (1, 1, 1), [memory.part()], [1 << 32])

@@ -216,6 +216,22 @@ def test_indices_of_data_are_limited_to_what_fits(launch_webgpu: Callable[..., N
     np.testing.assert_array_equal(found, np.array(expected, "float32"))
 
 
+def test_more_blocks_than_an_axis_has_are_folded(launch_webgpu: Callable[..., None]) -> None:
+    x = te.placeholder((200_000,), name="x")
+    y = te.compute((200_000,), lambda i: x[i] + 1.0, name="y")
+    s = te.create_schedule(y)
+    s[y].bind(y.op.axis[0], BLOCK)
+    function = lower(s, [x, y], "f")
+    (kernel,) = build_functions([function], "webgpu").program.kernels
+    assert [str(extent) for extent in kernel.grid] == ["50000", "4", "1"]
+    given, found = np.arange(200_000, dtype="float32"), np.zeros(200_000, "float32")
+    launch_webgpu(function, given, found)
+    np.testing.assert_array_equal(found, given + 1)
+    text = str(kernel.function)
+    assert "if blockIdx.y * 50000 + blockIdx.x < 200000" in text or "blockIdx.x + blockIdx.y * 50000 < 200000" in text
+    assert str(build_functions([function], "opencl").program.kernels[0].grid[0]) == "200000"
+
+
 @pytest.mark.parametrize("name", ["select", "target", "sateen_x", "__x", "bitcast", "fn"])
 def test_words_of_wgsl_are_names_of_nothing_else(name: str) -> None:
     assert is_reserved(name)
@@ -238,7 +254,21 @@ def test_what_wgsl_lacks_is_refused() -> None:
     x = te.placeholder((8,), "float64", name="x")
     with pytest.raises(CodegenError, match=r"f_0: WGSL has no type float64; it has int8"):
         compiled(x, te.compute((8,), lambda i: x[i], name="y"))
+
+
+def test_indices_that_may_not_fit_into_32_bits_are_two_words(launch_webgpu: Callable[..., None]) -> None:
     n = te.var("n")
-    open_ = te.placeholder((n, n), name="x")
-    with pytest.raises(CodegenError, match=r"f_0: WGSL has indices of 32 bits, found some that are not known to fit"):
-        compiled(open_, te.compute((n,), lambda i: open_[i, i], name="y"))
+    x = te.placeholder((n, n), name="x")
+    k = te.reduce_axis(n, "k")
+    y = te.compute((n,), lambda i: te.sum(te.select(k < i, x[i, k], x[n - 1 - i, k // 3 * 2]), axis=k), name="y")
+    s = te.create_schedule(y)
+    block, thread = s[y].split(y.op.axis[0], 8)
+    s[y].bind(block, BLOCK)
+    s[y].bind(thread, THREAD)
+    function = lower(s, [x, y], "f")
+    given = np.random.default_rng(9).random((13, 13)).astype("float32")
+    found, expected = np.zeros(13, "float32"), np.zeros(13, "float32")
+    launch_webgpu(function, given, found)
+    interpret(function, [given, expected])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert "let blockIdx_x: vec2<u32> =" in build_functions([function], "webgpu").source

@@ -18,7 +18,7 @@ from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices.description import DeviceDescription
 from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError
 from sateen.runtime.devices.webgpu_clock import Clock, Event
-from sateen.runtime.devices.wgsl_text import KernelText, SharedBinding, kernels_of
+from sateen.runtime.devices.wgsl_text import KernelText, Place, SharedBinding, kernels_of
 
 _WORD = 4
 _BACKENDS = ("Vulkan", "Metal", "D3D12")
@@ -184,8 +184,9 @@ class WebGPUConnection:
         if name not in loaded.texts:
             raise DriverError(Fault.OTHER, f"the code has no kernel {name!r}")
         kernel = loaded.texts[name]
-        shared = kernel.partition([p.handle for p in parts], self._limits["max-storage-buffers-per-shader-stage"])
-        bound, begins = self._bound(name, parts, shared)
+        places = self._places(name, parts)
+        shared = kernel.partition(places, self._limits["max-storage-buffers-per-shader-stage"])
+        bound, begins = self._bound(name, parts, places, shared)
         layout, pipeline = self._pipeline(loaded, kernel, shared)
         numbers = self._numbers_of(name, [0, *begins, *scalars])
         entries = [{"binding": 0, "resource": {"buffer": numbers, "offset": 0, "size": numbers.size}}, *bound]
@@ -193,29 +194,33 @@ class WebGPUConnection:
             group = self._device.create_bind_group(label=name, layout=layout, entries=entries)
         return _Prepared(pipeline, group, grid)
 
+    def _places(self, name: str, parts: Sequence[MemoryPart]) -> list[Place]:
+        """The bytes that a binding of each part has: words, from an offset that the device takes."""
+        alignment = int(self._limits["min-storage-buffer-offset-alignment"])
+        if odd := [part.offset for part in parts if part.offset % _WORD]:
+            raise DriverError(Fault.OTHER, f"kernel {name} expects places at multiples of 4 bytes, found {odd[0]}")
+        return [
+            Place(p.handle, p.offset // alignment * alignment, max(_end(p, self._buffers[p.handle].size), _WORD))
+            for p in parts
+        ]
+
     def _bound(
-        self, name: str, parts: Sequence[MemoryPart], shared: Sequence[SharedBinding]
+        self, name: str, parts: Sequence[MemoryPart], places: Sequence[Place], shared: Sequence[SharedBinding]
     ) -> tuple[list[dict[str, Any]], list[int]]:
         """The entries of bindings, and the first word of each part in its binding."""
         self._require_few(name, len(shared))
         entries, begins = [], [0] * len(parts)
         for one in shared:
-            buffer = self._buffers[parts[one.positions[0]].handle]
-            offsets = [parts[i].offset for i in one.positions]
-            if any(offset % _WORD for offset in offsets):
-                raise DriverError(Fault.OTHER, f"kernel {name} expects places at multiples of 4 bytes, found {offsets}")
-            begin = min(offsets) // self._alignment * self._alignment
-            end = max(_end(parts[i], buffer.size) for i in one.positions)
+            begin = min(places[i].begin for i in one.positions)
+            end = max(places[i].end for i in one.positions)
             self._require_small(name, end - begin)
-            entry = {"buffer": buffer, "offset": begin, "size": max(end - begin, _WORD)}
-            entries.append({"binding": one.number, "resource": entry})
+            buffer = self._buffers[parts[one.positions[0]].handle]
+            entries.append(
+                {"binding": one.number, "resource": {"buffer": buffer, "offset": begin, "size": end - begin}}
+            )
             for i in one.positions:
                 begins[i] = (parts[i].offset - begin) // _WORD
         return entries, begins
-
-    @property
-    def _alignment(self) -> int:
-        return int(self._limits["min-storage-buffer-offset-alignment"])
 
     def _require_few(self, name: str, bindings: int) -> None:
         most = self._limits["max-storage-buffers-per-shader-stage"]

@@ -1,13 +1,14 @@
 """The text of kernels in WGSL: its parts, and bindings that are merged (docs/design/devices.md).
 
-WebGPU refuses a kernel that reads one part of a buffer and writes another through two bindings. So places in one buffer
-that is written share a binding; the numbers of a launch tell where each begins.
+WebGPU refuses a kernel that reads a buffer and writes it through two bindings, in other parts too, and one that binds
+overlapping parts to be written. So all bindings of a buffer that is written are made to be written, and places that
+overlap share one; the numbers of a launch tell where each begins.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 _PART = re.compile(r"^// kernel (\w+)$", re.MULTILINE)
@@ -21,6 +22,15 @@ class Binding:
     number: int
     is_written: bool
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes of a memory, from `begin` to `end`."""
+
+    memory: int
+    begin: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +50,18 @@ class KernelText:
     text: str
     bindings: tuple[Binding, ...]
 
-    def partition(self, memories: Sequence[int], most: int) -> tuple[SharedBinding, ...]:
-        """The bindings for buffers in these memories, by numbers that tell them apart.
+    def partition(self, places: Sequence[Place], most: int) -> tuple[SharedBinding, ...]:
+        """The bindings for buffers in these places.
 
-        Those in a memory that the kernel writes share one; if there are more than `most`, so do those in a memory that
-        is only read.
+        Those that overlap in a memory that the kernel writes share one; if there are more than `most`, so do all of
+        one memory.
         """
-        written = {m for m, b in zip(memories, self.bindings, strict=True) if b.is_written}
-        shared = _groups([(m if m in written else (m, i)) for i, m in enumerate(memories)])
+        written = {p.memory for p, b in zip(places, self.bindings, strict=True) if b.is_written}
+        shared = _groups(_overlaps(places, written))
         if len(shared) > most:
-            shared = _groups(memories)
+            shared = _groups([place.memory for place in places])
         return tuple(
-            SharedBinding(self.bindings[group[0]].number, memories[group[0]] in written, group) for group in shared
+            SharedBinding(self.bindings[group[0]].number, places[group[0]].memory in written, group) for group in shared
         )
 
     def merged(self, shared: Sequence[SharedBinding]) -> str:
@@ -77,6 +87,19 @@ def kernels_of(text: str) -> dict[str, KernelText]:
         bindings = tuple(Binding(int(m[1]), m[2] == "read_write", m[3]) for m in _BINDING.finditer(part))
         found[name] = KernelText(name, f"{head}// kernel {name}{part}", bindings)
     return found
+
+
+def _overlaps(places: Sequence[Place], written: Collection[int]) -> list[tuple[int, int]]:
+    """For each place its memory and the first position of those that it overlaps, directly or by others; in a memory
+    that is only read that is its own."""
+    first, reached = dict(enumerate(range(len(places)))), dict.fromkeys(written, (0, 0))
+    for i in sorted(range(len(places)), key=lambda i: places[i].begin):
+        place = places[i]
+        if place.memory in written:
+            end, other = reached[place.memory]
+            first[i] = other if place.begin < end else i
+            reached[place.memory] = max(end, place.end), first[i]
+    return [(place.memory, first[i]) for i, place in enumerate(places)]
 
 
 def _groups(keys: Sequence[object]) -> list[tuple[int, ...]]:

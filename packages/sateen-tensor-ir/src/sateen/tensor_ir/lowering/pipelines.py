@@ -19,6 +19,7 @@ from sateen.tensor_ir.lowering.check_expansion import check_expansion
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
 from sateen.tensor_ir.lowering.expand_instructions import expand_instructions
+from sateen.tensor_ir.lowering.fold_blocks import fold_blocks
 from sateen.tensor_ir.lowering.index_width import shorten_fixed_indices, shorten_indices
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 from sateen.tensor_ir.lowering.interleave_threads import interleave_threads
@@ -113,6 +114,8 @@ class Pipeline(Generic[Program]):
 
 DEVICE_INDEX_BITS = 32
 """The bits of a kernel's indices if they suffice: graphics processors are made for this width."""
+WEBGPU_BLOCKS = 65535
+"""The blocks along an axis that every device of WebGPU takes (WebGPU, 3.6.2: maxComputeWorkgroupsPerDimension)."""
 C_INDEX_BITS = 32
 """The bits that C's fastest type for indices has at least: two registers are one too many on a small processor."""
 
@@ -156,9 +159,17 @@ C = Pipeline(
 )
 
 
-def _kernels_as_text(device: Device, *first: tuple[str, FunctionPass]) -> Pipeline[DeviceProgram]:
+def _kernels_as_text(
+    device: Device, *first: tuple[str, FunctionPass], most_blocks: int | None = None
+) -> Pipeline[DeviceProgram]:
     """The passes for kernels whose text another compiler reads, which keeps values in registers itself: `first` those
-    that only this device needs."""
+    that only this device needs, which takes `most_blocks` along an axis."""
+
+    def split(function: Function) -> DeviceProgram:
+        program = split_host_device(function, device)
+        folded = program if most_blocks is None else fold_blocks(program, most_blocks)
+        return shorten_indices(folded, DEVICE_INDEX_BITS)
+
     return Pipeline(
         (
             *first,
@@ -169,7 +180,7 @@ def _kernels_as_text(device: Device, *first: tuple[str, FunctionPass]) -> Pipeli
             ("share_warp_memory", lambda function, _: replace(function, body=share_warp_memory(function.body))),
             ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
         ),
-        lambda function: shorten_indices(split_host_device(function, device), DEVICE_INDEX_BITS),
+        split,
     )
 
 
@@ -196,6 +207,8 @@ def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
 OPENCL = _kernels_as_text(opencl())
 CUDA_C = _kernels_as_text(cuda())
 METAL = _kernels_as_text(metal())
-WEBGPU = _kernels_as_text(webgpu(), ("limit_data_indices", lambda function, _: limit_data_indices(function)))
+WEBGPU = _kernels_as_text(
+    webgpu(), ("limit_data_indices", lambda function, _: limit_data_indices(function)), most_blocks=WEBGPU_BLOCKS
+)
 CUDA = _kernels_by_llvm(cuda())
 ROCM = _kernels_by_llvm(rocm())

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.runtime.dtype import DType, TypeCode
-from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX
 from sateen.tensor_ir.codegen.c_family.literals import UNARY, Code
 from sateen.tensor_ir.codegen.c_family.translation_unit import TranslationUnit
+from sateen.tensor_ir.codegen.wgsl import long_integers
 from sateen.tensor_ir.codegen.wgsl.memory import Memory, constant_array
 from sateen.tensor_ir.codegen.wgsl.values import WGSL
 from sateen.tensor_ir.codegen.wgsl.words import check_kernel
@@ -21,9 +21,11 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.kernel import Kernel
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 
 _ZERO = f"{PREFIX}zero"
+_INT32, _UINT32 = map(DType.of, ("int32", "uint32"))
 _PLACE_OF_THREAD = ", ".join(
     f"@builtin({builtin}) {PREFIX}{name}: vec3<u32>"
     for builtin, name in (("workgroup_id", "block"), ("local_invocation_id", "thread"))
@@ -33,7 +35,7 @@ _PLACE_OF_THREAD = ", ".join(
 def emit_wgsl(programs: Sequence[DeviceProgram]) -> str:
     """WGSL of all kernels of programs.
 
-    Raises CodegenError for what WGSL does not have: float64, indices that may not fit into 32 bits, a name.
+    Raises CodegenError for what WGSL does not have: float64, a name.
     """
     unit = TranslationUnit(WGSL)
     for number, kernel in enumerate(kernel for program in programs for kernel in program.kernels):
@@ -49,17 +51,11 @@ def emit_wgsl(programs: Sequence[DeviceProgram]) -> str:
 class WgslKernel(Memory):
     """One kernel."""
 
-    index = DType(TypeCode.INT, 32)
-
     def __init__(self, unit: TranslationUnit, kernel: Kernel, prefix: str) -> None:
         super().__init__(unit, kernel, prefix)
         check_kernel(kernel.name)
         self.nonnegative.update(kernel.axes.values(), kernel.scalars)
-        if kernel.index_bits != self.index.bits:
-            raise CodegenError(
-                f"{kernel.name}: WGSL has indices of 32 bits, found some that are not known to fit; give extents as "
-                "numbers, and limit an index of data by te.minimum and te.maximum before it is multiplied"
-            )
+        self.index = DType(TypeCode.INT, kernel.index_bits)
 
     def define(self) -> None:
         """Add the kernel to the functions of the unit."""
@@ -117,18 +113,21 @@ class WgslKernel(Memory):
     def _axis(self, tag: str, var: Var) -> None:
         if var in self.mentioned:
             builtin = "block" if tag in BLOCKS else "thread"
-            place = f"{PREFIX}{builtin}.{'xyz'[THREAD_TAGS.index(tag) % 3]}"
-            self.fixed("i32", self.name(var), f"i32({place})")
+            place = Code(f"{PREFIX}{builtin}.{'xyz'[THREAD_TAGS.index(tag) % 3]}")
+            self.fixed(self.value_type(INDEX), self.name(var), self.converted(place, _UINT32, self.index).text)
 
     def _number(self, var: Var) -> None:
-        if self.value_type(var.dtype) != "i32":
-            raise CodegenError(f"{self.function_name}: WGSL gets numbers of 32 bits, found {var.name!r} of {var.dtype}")
         if var in self.mentioned:
-            self.fixed("i32", self.name(var), f"{self.prefix}.{self.identifiers.of(var)}")
+            number = Code(f"{self.prefix}.{self.identifiers.of(var)}")
+            value = self.converted(number, _INT32, self.computed(var.dtype))
+            self.fixed(self.value_type(var.dtype), self.name(var), value.text)
 
     # Statements that differ from those of C.
 
     def counting(self, type_: str, var: str, start: str, stop: str) -> str:
+        if self.index.bits == 64:
+            less, add = map(self.unit.require, (long_integers.is_less(self.index), long_integers.ARITHMETIC["+"]))
+            return f"for (var {var} = {start}; {less}({var}, {stop}); {var} = {add}({var}, {long_integers.literal(1)}))"
         return f"for (var {var}: {type_} = {start}; {var} < {stop}; {var}++)"
 
     def leave_unless(self, condition: Code) -> None:

@@ -146,6 +146,7 @@ fn sateen_divide64(x: vec2<u32>, y: vec2<u32>) -> vec4<u32> {
   var quotient = vec2<u32>(0u, 0u);
   var rest = vec2<u32>(0u, 0u);
   if (all(y == quotient)) { return vec4<u32>(quotient, rest); }
+  if (x.y == 0u && y.y == 0u) { return vec4<u32>(x.x / y.x, 0u, x.x % y.x, 0u); }
   for (var i = 0u; i < 64u; i++) {
     let carry = rest.y >> 31u;
     let next = select(x.y >> ((63u - i) & 31u), x.x >> ((63u - i) & 31u), i >= 32u) & 1u;

@@ -69,7 +69,11 @@ class Memory(Values):
 
     def _offset(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Code:
         self.value_type(buffer.dtype if not is_half(buffer.dtype) else _FLOAT32)
-        return self.code(buffer.offset(indices))
+        return self._subscript(buffer, indices)
+
+    def _subscript(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Code:
+        """The number of an element as an i32: memory has fewer elements."""
+        return self.converted(self.code(buffer.offset(indices)), self.index, _INT32)
 
     def _place(self, buffer: Buffer, words: int, at: Code) -> Code:
         """Where an element begins, in words; with 0 `words`, which are those of an element, in elements."""
@@ -87,7 +91,7 @@ class Memory(Values):
     def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
         """An element of an array of values."""
         self.array_type(buffer)
-        return f"{self.name(buffer)}[{self.text(buffer.offset(indices))}]"
+        return f"{self.name(buffer)}[{self._subscript(buffer, indices).text}]"
 
     def store(self, s: Store) -> None:
         buffer, dtype = s.buffer, s.buffer.dtype
@@ -187,6 +191,6 @@ def _stored_bits(dtype: DType) -> int:
     return 8 * dtype.bytes
 
 
-_FLOAT32, _UINT32 = map(DType.of, ("float32", "uint32"))
+_FLOAT32, _UINT32, _INT32 = map(DType.of, ("float32", "uint32", "int32"))
 _SHIFT = {8: 2, 16: 1}
 """By how many bits the number of an element is shifted to give that of its word."""

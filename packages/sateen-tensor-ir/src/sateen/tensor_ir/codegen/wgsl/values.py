@@ -29,7 +29,7 @@ from sateen.tensor_ir.functions import FUNCTIONS, Lack
 from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr
-from sateen.tensor_ir.ir.types import FLOAT32, INDEX
+from sateen.tensor_ir.ir.types import FLOAT32, INDEX, INT64
 
 WGSL = Dialect(
     name="WGSL",
@@ -40,6 +40,7 @@ WGSL = Dialect(
     lacks=frozenset({Lack.FLOAT64}),
     is_reserved=is_reserved,
 )
+_UINT32 = DType.of("uint32")
 _MIRRORED = {ex.GT: ex.LT, ex.LE: ex.GE}
 """Orders of 64 bits by others: x > y is y < x, x <= y is y >= x."""
 
@@ -70,7 +71,8 @@ class Values(Statements):
 
     def literal(self, e: ex.Const) -> Code:
         self.value_type(e.dtype)
-        return literal(e.value, e.dtype, self.unit.require)
+        dtype = INT64 if e.dtype == INDEX and self.index.bits == 64 else e.dtype
+        return literal(e.value, dtype, self.unit.require)
 
     def extremum(self, e: ex.Min | ex.Max) -> Code:
         dtype = self.computed(e.dtype)
@@ -131,13 +133,14 @@ class Values(Statements):
             word = "all" if isinstance(e, ex.EQ) else "any"
             return Code(f"{word}({self.text(e.a, ADD)} {'==' if word == 'all' else '!='} {self.text(e.b, ADD)})")
         a, b = (e.b, e.a) if type(e) in _MIRRORED else (e.a, e.b)
-        less = self.call(long_integers.is_less(e.a.dtype), a, b)
+        less = self.call(long_integers.is_less(self.computed(e.a.dtype)), a, b)
         return less if _MIRRORED.get(type(e), type(e)) is ex.LT else Code(f"!{less.text}", UNARY)
 
     # Conversions and calls.
 
     def conversion(self, e: ex.Cast) -> Code:
         source, target = self.computed(e.value.dtype), self.computed(e.dtype)
+        self.value_type(target)
         if e.dtype.is_float and e.dtype.bits == 16:
             return self._rounded(self._as(e.value, source, FLOAT32), e.dtype)
         return self._as(e.value, source, target)
@@ -156,11 +159,18 @@ class Values(Statements):
         if source.is_float and target.is_int:
             make = long_integers.from_float32 if _is_long(target) else routines.saturate
             return self.call(make(target), e)
-        if _is_long(source):
-            return self._shortened(e, source, target)
+        if _is_long(source) and target.is_float:
+            return self.call(long_integers.to_float32(source), e)
+        return self.converted(self.code(e), source, target)
+
+    def converted(self, value: Code, source: DType, target: DType) -> Code:
+        """A bool or an integer as another integer, or as a float if it has at most 32 bits."""
+        if _is_long(source) and _is_long(target):
+            return value
         if _is_long(target):
-            return self._widened(self.code(e), source)
-        value = self.code(e)
+            return self._widened(value, source)
+        if _is_long(source):
+            value, source = Code(f"{value.within(ATOM)}.x"), _UINT32
         if TYPES[str(source)] != TYPES[str(target)]:
             value = self.cast(target, value)
         return self._narrowed(value, target)
@@ -169,15 +179,6 @@ class Values(Statements):
         if source.is_bool:
             return Code(f"vec2<u32>(u32({value.within(ADD)}), 0u)")
         return Code(f"{self.unit.require(long_integers.widen(source))}({value.within(ADD)})")
-
-    def _shortened(self, e: Expr, source: DType, target: DType) -> Code:
-        """A number of 64 bits as one of fewer, or as another one of 64."""
-        if target.is_float:
-            return self.call(long_integers.to_float32(source), e)
-        if _is_long(target):
-            return self.code(e)
-        low = Code(f"{self.text(e, ATOM)}.x")
-        return self._narrowed(self.cast(target, low) if is_signed(target) else low, target)
 
     def function_call(self, e: ex.Call) -> Code:
         function = FUNCTIONS.get(e.name)
