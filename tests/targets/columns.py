@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from cases import NAME, Program
 from emulator import AARCH64, EmulatedMachine, EmulationError, Emulator, pack_arrays, unpack_arrays
-from text_devices import open_text_device
+from text_devices import TRAPS, open_text_device
 
 from sateen.runtime import (
     DeviceError,
@@ -157,7 +157,7 @@ class OnText(OnDevice):
 
     @cached_property
     def _device(self) -> OpenDevice:
-        return open_text_device(self.text)
+        return open_text_device(self.text, TRAPS)
 
     def why_not(self) -> str:
         try:

@@ -44,13 +44,25 @@ static void begin() {
   _longjmp(scheduler, 1);
 }
 
-static void resume(Fiber &fiber) {
-  running = &fiber;
-  thread = fiber.thread;
-  if (_setjmp(scheduler) != 0) return;
-  if (fiber.started) _longjmp(fiber.place, 1);
-  fiber.started = true;
-  setcontext(&fiber.begin);
+static void enter() {
+  if (running->started) _longjmp(running->place, 1);
+  running->started = true;
+  setcontext(&running->begin);
+}
+
+/* Comes back when the thread waits or ends. Of its own it has nothing in registers, which the thread changes. */
+__attribute__((noinline)) static void resume() {
+  thread = running->thread;
+  if (_setjmp(scheduler) == 0) enter();
+}
+
+__attribute__((noinline)) static void prepare(Fiber &fiber, Position thread) {
+  fiber.started = fiber.ended = false;
+  fiber.thread = thread;
+  getcontext(&fiber.begin);
+  fiber.begin.uc_stack.ss_sp = fiber.stack;
+  fiber.begin.uc_stack.ss_size = stack_bytes;
+  makecontext(&fiber.begin, begin, 0);
 }
 
 /* Whether all threads of a block came to an end, having met at each barrier. */
@@ -60,7 +72,8 @@ static bool run_block(Fiber *fibers, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       Fiber &fiber = fibers[round % 2 ? count - 1 - i : i];
       if (fiber.ended) return false;
-      resume(fiber);
+      running = &fiber;
+      resume();
       ended += fiber.ended;
     }
     if (ended == count) return true;
@@ -79,15 +92,8 @@ static bool run_with_barriers(const int64_t *grid, const int64_t *size) {
   for (block.z = 0; block.z < grid[2]; ++block.z)
     for (block.y = 0; block.y < grid[1]; ++block.y)
       for (block.x = 0; block.x < grid[0]; ++block.x) {
-        for (size_t i = 0; i < count; ++i) {
-          Fiber &fiber = fibers[i];
-          fiber.started = fiber.ended = false;
-          fiber.thread = {unsigned(i % size[0]), unsigned(i / size[0] % size[1]), unsigned(i / size[0] / size[1])};
-          getcontext(&fiber.begin);
-          fiber.begin.uc_stack.ss_sp = fiber.stack;
-          fiber.begin.uc_stack.ss_size = stack_bytes;
-          makecontext(&fiber.begin, begin, 0);
-        }
+        for (size_t i = 0; i < count; ++i)
+          prepare(fibers[i], {unsigned(i % size[0]), unsigned(i / size[0] % size[1]), unsigned(i / size[0] / size[1])});
         if (!run_block(fibers, count)) return false;
       }
   return true;

@@ -54,11 +54,16 @@ LANGUAGES = {
 }
 
 
-def open_text_device(target: str) -> OpenDevice:
-    """A device for the kernels of a target, `metal` or `cuda-c`. Raises DeviceError without a C++ compiler."""
+TRAPS = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
+"""Options with which what C++ leaves undefined, such as an overflow, ends the process."""
+
+
+def open_text_device(target: str, options: tuple[str, ...] = ()) -> OpenDevice:
+    """A device for the kernels of a target, `metal` or `cuda-c`, compiled with these options, too. Raises DeviceError
+    without a C++ compiler."""
     if shutil.which("g++") is None:
         raise DeviceError("g++ is not installed: apt package g++")
-    return OpenDevice(TextConnection(LANGUAGES[target]))
+    return OpenDevice(TextConnection(LANGUAGES[target], options))
 
 
 def placed(device: OpenDevice, array: np.ndarray[Any, Any]) -> NDArray:
@@ -73,8 +78,9 @@ def placed(device: OpenDevice, array: np.ndarray[Any, Any]) -> NDArray:
 class TextConnection:
     """The calls of a driver on memory of this process; everything is done at once."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, options: tuple[str, ...]) -> None:
         self.language = language
+        self.options = options
         self.memory: dict[int, Any] = {}
         self.description = DeviceDescription(
             Device(language.kind), "threads in turns", "g++", 1, 1, 1024, (1024, 1024, 64), (1 << 31,) * 3, 1 << 16,
@@ -114,7 +120,7 @@ class TextConnection:
             place = Path(folder, "kernels.cpp")
             place.write_text("\n".join([f"#include <{language.header}>", text, *runs]))
             include = [f"-I{FOLDER}", f"-I{FOLDER / language.folder}"]
-            command = ["g++", *OPTIONS, *include, str(place), "-o", f"{folder}/kernels.so"]
+            command = ["g++", *OPTIONS, *self.options, *include, str(place), "-o", f"{folder}/kernels.so"]
             done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
             if done.returncode:
                 raise DriverError(Fault.CODE, done.stderr)
