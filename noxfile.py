@@ -23,6 +23,8 @@ WHEEL_EXTRAS = {  # whole files of tests are about these; what else a package la
 }
 SUITES = sorted(path.parent.name for path in (ROOT / "tests" / "suites").glob("*/make.py"))
 PYTHON = "3.11"
+DEVICES = ROOT / "packages" / "sateen-tensor-ir" / "tests" / "devices"
+"""Devices that tests make of this machine's threads."""
 
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv"
@@ -180,7 +182,7 @@ def fuzz(session: nox.Session) -> None:
         session.error(f"expected one of {', '.join(programs)} before options, found {session.posargs[0]}")
     install(session, "test")
     for name in session.posargs[:1] or programs:
-        session.run("python", f"tests/fuzz/{programs[name]}", *session.posargs[1:])
+        session.run("python", f"tests/fuzz/{programs[name]}", *session.posargs[1:], env={"PYTHONPATH": str(DEVICES)})
 
 
 @nox.session(python=PYTHON, default=False)
@@ -188,9 +190,7 @@ def targets(session: nox.Session) -> None:
     """Every schedule primitive and operator compiled for each target, run there and compared with its definition;
     without options, the tables of docs/targets.md."""
     install(session, "test")
-    packages = ROOT / "packages"
-    folders = [ROOT / "tests" / "fuzz", packages / "sateen-graph-ir" / "tests" / "ops",
-               packages / "sateen-tensor-ir" / "tests" / "devices"]  # fmt: skip
+    folders = [ROOT / "tests" / "fuzz", ROOT / "packages" / "sateen-graph-ir" / "tests" / "ops", DEVICES]
     options = session.posargs or ("--write", "docs/targets.md")
     environment = {"PYTHONPATH": os.pathsep.join(map(str, folders))}  # the emulator, operators with arguments, devices
     session.run("python", "tests/targets/run.py", *options, env=environment)

@@ -52,9 +52,11 @@ TARGETS = {
     "x86-64-v2": "llvm -mcpu=x86-64-v2",
     "aarch64": ARM,
     "opencl": "opencl",
+    "metal": "metal",
     "c": str(Target("c", triple=Target.host().triple)),
 }
-ORDER = ["host", "x86-64-v2", "host", "opencl", "host", "x86-64-v3", "host", "c", "aarch64", "opencl", "host"]
+DEVICES = {"opencl", "metal"}
+ORDER = ["host", "x86-64-v2", "host", "opencl", "host", "x86-64-v3", "host", "c", "aarch64", "metal", "host"]
 """The targets of seeds, in turns; as many as divide neither the kinds of computations nor the seeds of a batch."""
 
 
@@ -68,6 +70,8 @@ def why_not(target: str) -> str:
         except DeviceError as error:
             return str(error)
         return ""
+    if target == "metal":
+        return "" if shutil.which("g++") else "g++ is not installed"
     if target == "c":
         return "" if shutil.which("gcc") else "gcc is not installed"
     missing = Target.host().missing_features(Target.of(TARGETS[target]))
@@ -77,21 +81,21 @@ def why_not(target: str) -> str:
 def target_of(seed: int, only: str | None) -> str:
     """The target of a seed, that of this machine in place of one that can't be run."""
     target = only or ORDER[seed % len(ORDER)]
-    if target == "opencl" and COMPUTATIONS[seed % len(COMPUTATIONS)] in OF_PROCESSORS:
+    if target in DEVICES and COMPUTATIONS[seed % len(COMPUTATIONS)] in OF_PROCESSORS:
         return "host"
     return "host" if only is None and why_not(target) else target
 
 
 def accepted(seed: int, target: str, refusals: Counter[str]) -> tuple[Candidate, Function, CompiledModule, Random]:
     """The first schedule of a seed that lowering and code generation take; counts the ones before it by reason."""
-    nested = seed % 3 == 0 and target != "opencl"  # few of those for a device have all that of one
+    nested = seed % 3 == 0 and target not in DEVICES  # few of those for a device have all that of one
     for attempt in range(ATTEMPTS):
         rng = Random(f"{seed}.{attempt}")
-        candidate = draw(seed % len(COMPUTATIONS), rng, nested, target == "opencl")
+        candidate = draw(seed % len(COMPUTATIONS), rng, nested, target in DEVICES)
         if nested and not candidate.is_nested:
             continue
         try:
-            function = lowered(candidate.computation, candidate.schedule, device=target == "opencl")
+            function = lowered(candidate.computation, candidate.schedule, device=target in DEVICES)
             native = compiled(candidate.computation, function, TARGETS[target])
         except (ScheduleError, LoweringError, CodegenError) as error:
             if "not valid" in str(error):
@@ -129,7 +133,7 @@ def examine(seed: int, oracle: bool, only: str | None) -> dict[str, Any]:
             "target": target,
         }
         refusals.update({f"{p} refused": n for p, n in candidate.script.refused.items()})
-        if target == "opencl":
+        if target in DEVICES:
             if not check_on_device(computation, function, native, rng):
                 record["target"] = "the interpreter, as PoCL does not take barriers in branches"
             return record | {"refusals": refusals}

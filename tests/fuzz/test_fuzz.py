@@ -1,5 +1,6 @@
 """Some of the schedules, scripts, graphs and connections that `nox -s fuzz` draws."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,13 +12,15 @@ PROGRAM = Path(__file__).with_name("run.py")
 GRAPHS = Path(__file__).with_name("graphs.py")
 CONNECTIONS = Path(__file__).with_name("connections.py")
 PAGES = Path(__file__).with_name("pages.py")
+DEVICES = Path(__file__).parents[2] / "packages" / "sateen-tensor-ir" / "tests" / "devices"
 SCRIPTS = Path(__file__).with_name("scripts.py")
 
 
 @pytest.mark.timeout(300)
 def test_random_schedules_compute_what_their_definitions_say_and_illegal_ones_are_refused() -> None:
     command = [sys.executable, str(PROGRAM), "--count", "100", "--refusals", "100"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(DEVICES), os.environ.get("PYTHONPATH", "")])}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "100 schedules" in result.stdout
 

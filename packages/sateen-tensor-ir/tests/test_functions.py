@@ -136,6 +136,22 @@ def test_opencl_agrees_with_the_reference(launch: Callable[..., object], functio
     check(function, dtype, result)
 
 
+@pytest.mark.parametrize("target", ["cuda-c", "metal"])
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_text_of_kernels_agrees_with_the_reference(
+    launch_on: Callable[[str], Callable[..., object]], function: MathFunction, target: str
+) -> None:
+    types = {"float32", "float64", "int32", "uint64"} - ({"float64"} if target == "metal" else set())
+    for dtype in (dtype for own, dtype in CASES if own is function and dtype in types):
+        given, y = computation(function, dtype)
+        s = te.create_schedule(y)
+        s[y].bind(y.op.axis[0], te.thread_axis("threadIdx.x"))
+        arrays = operands(function, dtype)
+        result = np.zeros(arrays[0].shape, dtype)
+        launch_on(target)(lower(s, [*given, y], "f"), *arrays, result)
+        check(function, dtype, result)
+
+
 @cases
 def test_opencl_has_words_for_it(function: MathFunction, dtype: str) -> None:
     given, y = computation(function, dtype)

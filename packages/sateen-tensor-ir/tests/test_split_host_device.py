@@ -48,6 +48,20 @@ def test_loops_along_one_axis_are_the_same_threads():
     assert [b.name for b in kernel.outputs] == ["C"]
 
 
+def test_a_prefetch_of_what_a_kernel_does_not_read_is_dropped():
+    (kernel,) = kernels("""
+        thread threadIdx.x t in [0, 64):
+          prefetch A[t]
+          prefetch B[t]
+          B[t] = B[t] + 1.0f
+    """)
+    assert format_stmt(kernel.body).splitlines() == [
+        "prefetch B[threadIdx.x]",
+        "B[threadIdx.x] = B[threadIdx.x] + 1.0f",
+    ]
+    assert [b.name for b in kernel.buffers] == ["B"]
+
+
 def test_what_no_loop_divides_is_stored_by_one_thread():
     (kernel,) = kernels("""
         thread blockIdx.x b in [0, 4):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -21,6 +21,7 @@ from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.kernel import Kernel
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
+    EMPTY,
     LANE,
     THREAD_TAGS,
     THREADS,
@@ -31,6 +32,7 @@ from sateen.tensor_ir.ir.stmt import (
     Intrinsic,
     Let,
     LoopKind,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -39,7 +41,7 @@ from sateen.tensor_ir.ir.stmt import (
 )
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.verifier import verify
-from sateen.tensor_ir.ir.visit import children, free_vars, substitute, walk
+from sateen.tensor_ir.ir.visit import StatementRewriter, children, free_vars, substitute, walk
 from sateen.tensor_ir.lowering.insert_barriers import thread_extents
 
 
@@ -177,6 +179,7 @@ class _Splitter:
         stored = all_written(body)
         used = all_read(body) | stored
         buffers = tuple(b for b in self.memory if b in used)
+        body = _WithoutHints(set(self.memory) - used).rewrite(body)
         sizes = [e for b in used for e in (*b.shape, *(b.strides or ()))]
         grid = binding.grid()
         self._require_sizes(s, *grid)
@@ -192,6 +195,20 @@ class _Splitter:
         places = tuple(self.memory[b] for b in buffers)
         offsets = tuple(ex.const(0) for _ in buffers)
         return Launch(name, self.queue, grid, (x, y, z), places, offsets, scalars, s.span)
+
+
+class _WithoutHints(StatementRewriter):
+    """Drops prefetches from memory that a kernel does not access, and is not given therefore."""
+
+    def __init__(self, absent: Container[Buffer]) -> None:
+        self.absent = absent
+
+    def rewrite_Seq(self, s: Seq) -> Stmt:
+        kept = self.descend(s)
+        return kept if kept is s else sequence(*kept.body)
+
+    def rewrite_Prefetch(self, s: Prefetch) -> Stmt:
+        return EMPTY if s.buffer in self.absent else s
 
 
 class _Binding:
