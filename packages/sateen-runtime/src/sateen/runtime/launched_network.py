@@ -34,6 +34,8 @@ class LaunchedNetwork:
         device.write(self._blocks[-2].part(0, parameters.nbytes), parameters.ctypes.data)
         kernels = device.load(artifact.kernels)
         self._steps: list[list[PreparedLaunch]] = [[] for _ in artifact.steps]
+        self._has_run = False
+        self._joined: PreparedLaunch | None = None
         self._seconds: list[list[float]] | None = None
         for launch in artifact.launches:
             prepared = device.prepare(
@@ -82,9 +84,15 @@ class LaunchedNetwork:
                 device.copy(MemoryPart(array.data, 0, array.nbytes), block.part(0, array.nbytes))
 
     def _launch(self) -> None:
-        for launches in self._steps:
-            for launch in launches:
-                self._device.launch(launch)
+        """Launch all: one by one at first, then as one, where the driver can."""
+        if self._joined is not None:
+            self._device.launch(self._joined)
+            return
+        launches = [launch for step in self._steps for launch in step]
+        for launch in launches:
+            self._device.launch(launch)
+        if not self._has_run:
+            self._has_run, self._joined = True, self._device.joined(launches)
 
     def _launch_measured(self) -> list[float]:
         """Launch all; the seconds of each step."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.devices.description import DeviceDescription
@@ -111,6 +111,14 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """End the use of the device."""
+
+
+@runtime_checkable
+class JoiningConnection(Protocol):
+    """A connection whose driver launches many kernels at once."""
+
+    def joined(self, prepared: Sequence[object]) -> object:
+        """Prepared launches, each of which ran before, as one, in their order; `launch` and `discard` take it."""
 
 
 class Driver(Protocol):

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from sateen.runtime.devices.description import DeviceDescription
-from sateen.runtime.devices.driver import Connection, DriverError, Fault, MemoryPart
+from sateen.runtime.devices.driver import Connection, DriverError, Fault, JoiningConnection, MemoryPart
 from sateen.runtime.errors import ArgumentError, DeviceError, DeviceLostError, OutOfMemoryError
 from sateen.runtime.fork_safe import ending
 
@@ -176,6 +176,15 @@ class OpenDevice:
             self._connection.launch(queue, prepared.ready)
         except DriverError as error:
             raise self._failed(f"launch kernel {prepared.kernel}", error) from None
+
+    def joined(self, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
+        """Launches that ran before as one, for any number of times, in their order; None if the driver has no way."""
+        connection = self._connection
+        if not launches or not isinstance(connection, JoiningConnection):
+            return None
+        make = partial(connection.joined, [launch.ready for launch in launches])
+        whole = f"{launches[0].kernel} to {launches[-1].kernel}"
+        return PreparedLaunch(whole, self._do(f"join {whole}", make), (launches[0].kept[0], *launches))
 
     def wait(self, queue: int, other: int) -> None:
         """Later work in `queue` waits for the work in `other`."""

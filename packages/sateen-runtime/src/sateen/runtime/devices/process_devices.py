@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sateen.runtime.device import Device, DeviceKind
+from sateen.runtime.devices.cuda import CudaDriver
 from sateen.runtime.devices.description import DeviceDescription
 from sateen.runtime.devices.driver import Driver, DriverError, MissingDriverError
 from sateen.runtime.devices.opencl import OpenCLDriver
@@ -17,7 +18,7 @@ from sateen.runtime.errors import DeviceError
 from sateen.runtime.fork_safe import ForkSafeLock
 
 DRIVERS: Mapping[DeviceKind, Driver] = MappingProxyType(
-    {driver.kind: driver for driver in (OpenCLDriver(), WebGPUDriver())}
+    {driver.kind: driver for driver in (OpenCLDriver(), CudaDriver(), WebGPUDriver())}
 )
 """The drivers by the kind of their devices."""
 

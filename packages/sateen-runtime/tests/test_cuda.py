@@ -1,0 +1,288 @@
+"""Devices of CUDA, with a driver of the tests in place of NVIDIA's: what is called, given, and given back.
+
+No GPU runs anything here. `cuda_driver.c` checks handles and addresses, and calls functions of this file as kernels.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sateen import runtime
+from sateen.runtime import Artifact, DType, Parameter, Step
+from sateen.runtime.devices import OpenDevice, OpenDevices, cuda, cuda_library
+from sateen.runtime.devices.cuda import CudaDriver
+from sateen.runtime.devices.cuda_library import CudaLibrary
+from sateen.runtime.errors import DeviceError, DeviceLostError, OutOfMemoryError
+from sateen.runtime.launches import BlockPlace, NetworkLaunch
+
+PTX = b".version 7.8\n.target sm_90\n.visible .entry double(\n)\n.visible .entry add(\n)\n"
+MEMORY, MODULE, FUNCTION, STREAM, EVENT, GRAPH = range(1, 7)
+HEADERS = sorted(Path("/usr/local").glob("cuda*/include/cuda.h"))
+KERNEL = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
+)
+
+
+def argument(arguments: Any, number: int) -> int:
+    return ctypes.c_uint64.from_address(arguments[number]).value
+
+
+def floats(address: int, count: int) -> np.ndarray[Any, Any]:
+    return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
+
+
+@KERNEL
+def double(grid: Any, block: Any, arguments: Any) -> int:
+    """out[i] = 2 data[i], as many as there are threads."""
+    count = grid[0] * block[0]
+    floats(argument(arguments, 1), count)[:] = 2 * floats(argument(arguments, 0), count)
+    return 0
+
+
+@KERNEL
+def add(grid: Any, block: Any, arguments: Any) -> int:
+    """data[i] += the number behind it."""
+    floats(argument(arguments, 0), grid[0] * block[0])[:] += argument(arguments, 1)
+    return 0
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed: apt package gcc")
+    path = tmp_path_factory.mktemp("cuda") / "libcuda.so"
+    source = Path(__file__).with_name("cuda_driver.c")
+    subprocess.run(["gcc", "-std=gnu11", "-O1", "-shared", "-fPIC", str(source), "-o", str(path)], check=True)
+    library = ctypes.CDLL(str(path))
+    library.stub_kernel(b"double", double)
+    library.stub_kernel(b"add", add)
+    return library
+
+
+@pytest.fixture
+def driver(stub: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
+    library = CudaLibrary(stub)
+    monkeypatch.setattr(cuda, "cuda_library", lambda: library)
+    stub.stub_reset()
+    yield CudaDriver()
+    stub.stub_reset()
+
+
+@pytest.fixture
+def device(driver: CudaDriver) -> Iterator[OpenDevice]:
+    opened = OpenDevice(driver.connect(1))
+    yield opened
+    opened.close()
+
+
+def test_a_device_is_described(driver: CudaDriver) -> None:
+    first, second = driver.descriptions()
+    assert str(first) == "cuda(0): Example 0 (CUDA 12.8)"
+    assert (second.device.index, second.architecture, second.units, second.warp) == (1, "sm_90", 132, 32)
+    assert (second.block_threads, second.block_axes, second.shared_bytes) == (1024, (1024, 1024, 64), 49152)
+    assert second.grid_axes == (2147483647, 65535, 65535)
+
+
+def test_a_device_that_is_not_there_is_refused(driver: CudaDriver) -> None:
+    with pytest.raises(DeviceError, match=r"cuda\(2\): expected cuda\(2\), found 2 devices of CUDA; name one of these"):
+        OpenDevices({driver.kind: driver}).open(runtime.cuda(2))
+
+
+def test_memory_is_written_copied_and_read(device: OpenDevice) -> None:
+    data, found = np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
+    one, other = device.allocate(data.nbytes), device.allocate(data.nbytes)
+    device.write(one.part(), data.ctypes.data)
+    device.copy(other.part(0, 128), one.part(128, 128))
+    device.read(found.ctypes.data, other.part(64, 64))
+    np.testing.assert_array_equal(found, data[48:])
+
+
+def launches(device: OpenDevice, memory: Any) -> list[Any]:
+    kernels = device.load(PTX)
+    parts = [memory.part(0, 64), memory.part(256, 64)]
+    return [
+        device.prepare(kernels, "double", (2, 1, 1), (8, 1, 1), parts),
+        device.prepare(kernels, "add", (1, 1, 1), (16, 1, 1), parts[1:], (5,)),
+    ]
+
+
+def result(device: OpenDevice, memory: Any) -> np.ndarray[Any, Any]:
+    found = np.zeros(16, np.float32)
+    device.read(found.ctypes.data, memory.part(256, 64))
+    return found
+
+
+def test_kernels_get_addresses_and_numbers(device: OpenDevice) -> None:
+    memory, data = device.allocate(512), np.arange(16, dtype=np.float32)
+    device.write(memory.part(0, 64), data.ctypes.data)
+    for launch in launches(device, memory):
+        device.launch(launch)
+    np.testing.assert_array_equal(result(device, memory), 2 * data + 5)
+
+
+def test_launches_are_one_graph(device: OpenDevice, stub: ctypes.CDLL) -> None:
+    memory, data = device.allocate(512), np.arange(16, dtype=np.float32)
+    prepared = launches(device, memory)
+    for launch in prepared:
+        device.launch(launch)
+    whole = device.joined(prepared)
+    assert whole is not None
+    device.write(memory.part(0, 64), data.ctypes.data)
+    for _ in range(3):
+        device.launch(whole)
+    assert (stub.stub_launched(), stub.stub_replayed()) == (2, 3)
+    np.testing.assert_array_equal(result(device, memory), 2 * data + 5)
+
+
+def test_everything_is_given_back(driver: CudaDriver, stub: ctypes.CDLL) -> None:
+    gc.collect()
+    before = [stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)]
+    device = OpenDevice(driver.connect(0))
+    memory = device.allocate(512)
+    prepared = launches(device, memory)
+    whole = device.joined(prepared)
+    device.forget(device.record())
+    device.sync()
+    del memory, prepared, whole
+    gc.collect()
+    device.close()
+    assert [stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)] == before
+
+
+def test_time_is_the_device_s(device: OpenDevice) -> None:
+    memory = device.allocate(512)
+    first = device.record()
+    for launch in launches(device, memory):
+        device.launch(launch)
+    last = device.record()
+    assert device.elapsed(first, last) == pytest.approx(4e-3)
+    device.wait(1, 0)
+
+
+def test_any_thread_may_call(device: OpenDevice) -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(device.allocate(64)))
+    thread.start()
+    thread.join()
+    assert found[0].size == 64
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (
+            lambda d: d.load(b"nothing"),
+            r"the code is refused: cuModuleLoadDataEx: .*218\)\nptxas fatal: expected .version",
+        ),
+        (lambda d: d.prepare(d.load(PTX), "less", (1, 1, 1), (1, 1, 1), []), r"prepare kernel less, but the code is"),
+        (
+            lambda d: d.prepare(d.load(PTX), "add", (1, 1, 1), (2048, 1, 1), []),
+            "blocks of 2048 threads, the device has",
+        ),
+    ],
+)
+def test_what_is_refused_says_why(device: OpenDevice, use: Callable[[OpenDevice], object], words: str) -> None:
+    with pytest.raises(DeviceError, match=words):
+        use(device)
+    assert device.is_usable
+
+
+def test_memory_that_is_not_there(device: OpenDevice) -> None:
+    with pytest.raises(OutOfMemoryError, match="expected 8388608 bytes of memory, found none"):
+        device.allocate(1 << 23)
+
+
+@pytest.mark.parametrize("call", ["cuLaunchKernel", "cuEventQuery"])
+def test_a_kernel_that_faults_loses_the_device(device: OpenDevice, stub: ctypes.CDLL, call: str) -> None:
+    memory = device.allocate(512)
+    first, *_ = launches(device, memory)
+    stub.stub_fail(call.encode(), 700)
+    found = re.escape("the work of a queue" if "Query" in call else call)
+
+    def work() -> None:
+        device.launch(first)
+        device.sync()
+
+    with pytest.raises(DeviceLostError, match=rf"{found}: .*\(700\)"):
+        work()
+    with pytest.raises(DeviceLostError, match="the last kernels are double"):
+        device.allocate(4)
+
+
+def test_a_device_that_never_answers_is_lost(device: OpenDevice, stub: ctypes.CDLL) -> None:
+    stub.stub_hang(1)
+    with pytest.raises(DeviceLostError, match=r"did not end within 0\.01 s"):
+        device.sync(limit=0.01)
+
+
+def test_a_network_is_launched_as_one(driver: CudaDriver, stub: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = OpenDevices({driver.kind: driver})
+    monkeypatch.setattr("sateen.runtime.model.open_device", devices.open)
+    float32 = DType.of("float32")
+    given, out = (Parameter(name, float32, (16,), None, 4, is_output=name == "y") for name in "xy")
+    places = [BlockPlace(block, 0, 64) for block in (0, 1)]
+    steps = tuple(Step(name, (name,), (name,), (), (), 0, 128) for name in ("double", "add"))
+    artifact = Artifact(
+        "test 1", "cuda -mcpu=sm_90", (given,), (out,), 0, b"", b"", steps=steps, kernels=PTX,
+        launches=(
+            NetworkLaunch("double", (2, 1, 1), (8, 1, 1), tuple(places), (), 0),
+            NetworkLaunch("add", (1, 1, 1), (16, 1, 1), tuple(places[1:]), (5,), 1),
+        ),
+    )  # fmt: skip
+    model = runtime.load(artifact)
+    for i in range(3):
+        data = np.arange(16, dtype=np.float32) + i
+        np.testing.assert_array_equal(model.run({"x": data})["y"].numpy(), 2 * data + 5)
+    assert (stub.stub_launched(), stub.stub_replayed()) == (2, 2)
+    assert [t.median for t in runtime.time_steps(model, {"x": data}, 2)] == pytest.approx([2e-3, 2e-3])
+
+
+def test_a_machine_without_the_driver_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise OSError(name)
+
+    monkeypatch.setattr(cuda_library.ctypes, "CDLL", missing)
+    monkeypatch.setattr(cuda, "cuda_library", cuda_library.cuda_library.__wrapped__)
+    (found,) = OpenDevices({CudaDriver.kind: CudaDriver()}).found()
+    assert found.missing == "expected CUDA's driver, libcuda.so.1, found none"
+    assert found.remedy == "install NVIDIA's driver, which brings it; the toolkit is not needed"
+
+
+_POINTERS = {"CUcontext", "CUstream", "CUevent", "CUmodule", "CUfunction", "CUgraph", "CUgraphExec"}
+
+
+def _type(text: str) -> str:
+    """What a parameter of C is for a call: a pointer, or a number of some bytes."""
+    words = text.replace("const ", "").replace("*", " * ").split()
+    if "*" in words or words[0] in _POINTERS or text.rstrip().endswith("]"):
+        return "pointer"
+    is_long = words[0] in {"CUdeviceptr", "size_t", "cuuint64_t"} or words[:2] == ["unsigned", "long"]
+    return "8" if is_long else "4"
+
+
+def _ours(type_: Any) -> str:
+    is_pointer = type_ in (ctypes.c_void_p, ctypes.c_char_p) or hasattr(type_, "contents")
+    return "pointer" if is_pointer else str(ctypes.sizeof(type_))
+
+
+@pytest.mark.skipif(not HEADERS, reason="cuda.h, of CUDA's toolkit, is not installed")
+@pytest.mark.parametrize("name", cuda_library._FUNCTIONS)
+def test_functions_have_the_types_of_cuda_s_header(name: str) -> None:
+    text = re.sub(r"/\*.*?\*/", "", HEADERS[-1].read_text(encoding="utf-8"), flags=re.DOTALL)
+    plain = re.sub(r"_v\d$", "", name).removesuffix("WithFlags")
+    found = re.search(rf"CUresult CUDAAPI {name}\(([^)]*)\);", text) or re.search(
+        rf"CUresult CUDAAPI {plain}\(([^)]*)\);", text
+    )
+    assert found is not None
+    assert [_type(p) for p in found[1].split(",")] == [_ours(t) for t in cuda_library._FUNCTIONS[name]]
