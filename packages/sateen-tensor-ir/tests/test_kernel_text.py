@@ -307,6 +307,20 @@ def converted(source, target, n):
     return lower(s, [a, b], "converted")
 
 
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("opencl", ["vload_half(", "vstore_half_rte(", "as_uint("]),
+        ("cuda-c", ["__half2float(", "__float2half_rn(", "__float_as_uint("]),
+        ("metal", ["as_type<half>(", "half(x)", "as_type<uint>("]),
+    ],
+)
+def test_each_language_has_its_own_words_for_bits_and_float16(target, words):
+    source = build_functions([everything(float64=target != "metal")], target).source
+    assert [word for word in words if word not in source] == []
+    assert "union" not in source
+
+
 HALVES = np.arange(1 << 16, dtype="uint16").view("float16")
 
 
