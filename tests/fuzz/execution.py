@@ -82,8 +82,8 @@ def check_on_device(computation: Computation, function: Function, code: Compiled
     wanted = expected(computation, inputs)
     program = code.program
     branches = [s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, If)]
-    by_threads = code.target.kind == "metal"
-    runs = by_threads or not any(isinstance(s, Barrier) for branch in branches for s in walk(branch))
+    kind = code.target.device_kind
+    runs = kind is not DeviceKind.OPENCL or not any(isinstance(s, Barrier) for branch in branches for s in walk(branch))
 
     def loops(*arrays: np.ndarray) -> None:
         loop_oracle.run(function, arrays, computation.symbols)
@@ -92,7 +92,7 @@ def check_on_device(computation: Computation, function: Function, code: Compiled
         loop_oracle.run(program.host, arrays, computation.symbols, kernels=program.kernels)
 
     def native(*arrays: np.ndarray) -> None:
-        (run_by_threads(code) if by_threads else code)[SCHEDULED](*arrays)
+        (run_by_threads(code) if kind is DeviceKind.METAL else code)[SCHEDULED](*arrays)
 
     calls = {"loop oracle": loops, "loop oracle of kernels": kernels, **({"the device": native} if runs else {})}
     for name, call in calls.items():

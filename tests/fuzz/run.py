@@ -53,10 +53,11 @@ TARGETS = {
     "aarch64": ARM,
     "opencl": "opencl",
     "metal": "metal",
+    "webgpu": "webgpu",
     "c": str(Target("c", triple=Target.host().triple)),
 }
-DEVICES = {"opencl", "metal"}
-ORDER = ["host", "x86-64-v2", "host", "opencl", "host", "x86-64-v3", "host", "c", "aarch64", "metal", "host"]
+DEVICES = {"opencl", "metal", "webgpu"}
+ORDER = ["host", "x86-64-v2", "host", "opencl", "host", "x86-64-v3", "webgpu", "c", "aarch64", "metal", "host"]
 """The targets of seeds, in turns; as many as divide neither the kinds of computations nor the seeds of a batch."""
 
 
@@ -64,7 +65,7 @@ def why_not(target: str) -> str:
     """Why code for a target can't be run here, '' where it can."""
     if target == "aarch64":
         return emulator.AARCH64.why_not()
-    if target == "opencl":
+    if target in ("opencl", "webgpu"):
         try:
             open_device(target)
         except DeviceError as error:

@@ -18,6 +18,7 @@ from sateen.tensor_ir.interpret.loop_oracle import run as interpret
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering.limit_data_indices import limit_data_indices
 
 Array = np.ndarray[Any, Any]
 INTEGERS = [f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")]
@@ -230,6 +231,32 @@ def test_more_blocks_than_an_axis_has_are_folded(launch_webgpu: Callable[..., No
     text = str(kernel.function)
     assert "if blockIdx.y * 50000 + blockIdx.x < 200000" in text or "blockIdx.x + blockIdx.y * 50000 < 200000" in text
     assert str(build_functions([function], "opencl").program.kernels[0].grid[0]) == "200000"
+
+
+@pytest.mark.parametrize(
+    ("index", "is_limited"),
+    [
+        ("min(max(index(p[i]) + 3, 0), 9)", True),
+        ("min(max(select(index(p[i]) < 0, index(p[i]) + 10, index(p[i])), 0), 9)", True),
+        ("index(p[i]) % 10", False),
+        ("index(p[i]) - index(p[i + 1])", False),
+        ("index(p[i]) - 1099511627776", False),
+        ("select(index(p[i]) < 1099511627776, 3, 4)", False),
+    ],
+)
+def test_an_index_of_data_that_is_more_than_a_subscript_is_not_limited(index: str, is_limited: bool) -> None:
+    text = f"""\
+function f(p: int64[5], A: float32[10], B: out float32[4])
+  for i in [0, 4):
+    B[i] = A[{index}]"""
+    function = parse_function(text)
+    assert ("1073741824" in str(limit_data_indices(function))) == is_limited
+    assert (limit_data_indices(function) is function) != is_limited
+
+
+def test_an_index_of_data_that_becomes_data_again_is_not_limited() -> None:
+    function = parse_function("function f(p: int64[5], B: out int64[1])\n  B[0] = int64(index(p[0]))")
+    assert limit_data_indices(function) is function
 
 
 @pytest.mark.parametrize("name", ["select", "target", "sateen_x", "__x", "bitcast", "fn"])
