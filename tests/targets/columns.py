@@ -18,6 +18,7 @@ from emulator import AARCH64, EmulatedMachine, EmulationError, Emulator, pack_ar
 from text_devices import TRAPS, open_text_device
 
 from sateen.runtime import (
+    Device,
     DeviceError,
     LocalSession,
     Model,
@@ -134,7 +135,7 @@ class OnDevice(Place):
 
     def why_not(self) -> str:
         try:
-            open_device(self.text)
+            open_device(Device(Target.parse(self.text).device_kind))
         except DeviceError as error:
             return str(error)
         return ""
@@ -195,6 +196,7 @@ COLUMNS: Mapping[str, Place] = {
     "wasm32": InNode("wasm32"),
     "c": InC("c"),
     "opencl": OnDevice("opencl"),
+    "opencl, processor": OnDevice("opencl -mcpu=processor"),
     "webgpu": OnDevice("webgpu"),
     "cuda-c": OnText("cuda-c"),
     "metal": OnText("metal"),

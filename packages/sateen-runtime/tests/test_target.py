@@ -90,7 +90,7 @@ def test_missing_features_are_named() -> None:
             "expected nothing behind the name raspberry-pi-4, found '-mattr=+crc'; options follow its text, 'llvm -mtr",
         ),
         ("llvm -mtripel=x", "found '-mtripel'; did you mean -mtriple"),
-        ("opencl -mcpu=a", "expected an option of target opencl, one of none; found '-mcpu'"),
+        ("opencl -mcpu=a", "expected a value of -mcpu of target opencl, one of processor; found 'a'"),
         ("llvm mcpu=a", "expected an option of the form -name=value in target 'llvm mcpu=a', found 'mcpu=a'"),
         ("llvm -mcpu", "expected an option of the form -name=value in target 'llvm -mcpu', found '-mcpu'"),
         ("llvm -mcpu=", "expected a value behind -mcpu= in target 'llvm -mcpu=', found none"),

@@ -127,6 +127,37 @@ def test_a_convolutional_network_is_that_of_the_processor(device: Device) -> Non
     np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
 
 
+OPERATORS = """\
+graph net
+  input %x: float32[2, 3, 9, 40]
+  input %w: float32[5, 3, 3, 3]
+  input %d: float32[5, 1, 3, 3]
+  input %m: float32[40, 33]
+  %c: float32[2, 5, 5, 40] = conv(%x, %w) {pads=(1, 1, 1, 1), strides=(2, 1)}
+  %g: float32[2, 5, 5, 40] = conv(%c, %d) {groups=5, pads=(1, 1, 1, 1)}
+  %r: float32[2, 5, 5, 40] = relu(%g)
+  %p: float32[2, 5, 5, 33] = mat_mul(%r, %m)
+  output %p"""
+
+
+@pytest.mark.usefixtures("opencl")
+def test_a_processor_as_a_device_has_tiles_for_each_thread() -> None:
+    random = np.random.default_rng(2)
+    graph = parse_graph(OPERATORS, OPS)
+    data = {v.name: random.standard_normal(v.type.physical_shape).astype(np.float32) for v in graph.inputs}
+    artifact = build(graph, "opencl -mcpu=processor")
+    assert all(launch.shared_bytes == 0 for launch in artifact.launches)
+    there, here = (runtime.load(a).run(data)[0].numpy() for a in (artifact, build(graph)))
+    np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-5)
+
+
+def test_a_device_of_opencl_is_any_or_a_processor() -> None:
+    with pytest.raises(
+        TargetError, match="expected a value of -mcpu of target opencl, one of processor; found 'procesor'"
+    ):
+        build(parse_graph(CHAIN, OPS), "opencl -mcpu=procesor")
+
+
 def test_arrays_may_lie_on_the_device(device: Device) -> None:
     model = runtime.load(chain(str(device.kind)))
     x, w = arrays()

@@ -27,19 +27,20 @@ from sateen.runtime.target_names import TARGET_NAMES
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of target: the device of its arrays, the options that its text may have; for kernels the suffix of their
-    files, and the compiler that comes before the driver."""
+    """A kind of target: the device of its arrays, the options that its text may have, the values of -mcpu if these are
+    few; for kernels the suffix of their files, and the compiler that comes before the driver."""
 
     device: DeviceKind
     options: tuple[str, ...] = ()
     suffix: str = ""
     compiler: str = ""
+    cpus: tuple[str, ...] = ()
 
 
 _KINDS = {
     "llvm": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr", "mtune", "mfloat-abi", "mabi")),
     "c": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr")),
-    "opencl": _Kind(DeviceKind.OPENCL, suffix=".cl"),
+    "opencl": _Kind(DeviceKind.OPENCL, ("mcpu",), suffix=".cl", cpus=("processor",)),
     "cuda": _Kind(DeviceKind.CUDA, ("mcpu",), suffix=".ptx"),
     "cuda-c": _Kind(DeviceKind.CUDA, ("mcpu",), suffix=".cu", compiler="nvcc"),
     "rocm": _Kind(DeviceKind.ROCM, ("mcpu",), suffix=".o"),
@@ -71,7 +72,9 @@ class Target:
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise TargetError(_unknown("a kind of target", self.kind, _KINDS))
-        options = _KINDS[self.kind].options
+        options, cpus = _KINDS[self.kind].options, _KINDS[self.kind].cpus
+        if self.cpu and cpus and self.cpu not in cpus:
+            raise TargetError(_unknown(f"a value of -mcpu of target {self.kind}", self.cpu, cpus))
         given = {"mtriple": self.triple, "mcpu": self.cpu, "mattr": ",".join(self.features)}
         for name, value in [*((name, value) for name, value in given.items() if value), *self.options]:
             if name not in options:

@@ -17,7 +17,8 @@ class Gpu:
     unit_threads: int
     """Threads that a unit holds at once; it runs some while others wait for memory."""
     warp: int
-    """Threads that run in step, and whose neighbouring accesses are one."""
+    """Threads that run in step, and whose neighbouring accesses are one. 1 on a processor, where a thread has vectors
+    of its own and waits for no other, so that shared memory is of no use."""
     block_threads: int
     shared_bytes: int
     """Memory that the threads of a block share."""
@@ -47,9 +48,12 @@ _GENERATIONS = {
     "sm_86": replace(_VOLTA, units=82, unit_threads=1536, bandwidth=9e11),
     "sm_89": replace(_VOLTA, units=58, unit_threads=1536, bandwidth=3e11),
     "sm_90": replace(_VOLTA, units=132, bandwidth=3.3e12),
+    "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10),
 }
 """Generations of CUDA by the name of their code, each as its usual product: V100, T4, A100, A10 to RTX 3090, L4, H100
-(CUDA C++ Programming Guide, "Compute Capabilities"). Kernels whose shared memory has a fixed size get 48 KiB on all."""
+(CUDA C++ Programming Guide, "Compute Capabilities"). Kernels whose shared memory has a fixed size get 48 KiB on all. A
+processor that OpenCL offers as a device, by PoCL or Intel's driver, runs a thread on vectors: its registers are 16 of 8
+elements (AVX2)."""
 
 _KINDS = {
     DeviceKind.CUDA: _GENERATIONS["sm_75"],

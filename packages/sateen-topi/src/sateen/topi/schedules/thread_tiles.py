@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from sateen.runtime import DType
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
@@ -21,6 +22,10 @@ ELEMENT_THREADS = 256
 """The threads of a block whose threads share nothing."""
 OWN_PARTS = (1, 2, 4, 8)
 """The rows, and the columns, that a thread may have."""
+OWN_COLUMNS = 32
+"""The most columns of a thread that computes on vectors."""
+SHORT_COLUMNS = 4
+"""The same of float16 and bfloat16."""
 GLOBAL_COST = 4.0
 """What a load of memory takes, for one of shared memory or a multiply-add."""
 BUSY_THREADS = 256
@@ -122,6 +127,25 @@ def bind_tile(host: te.Stage, blocks: Sequence[IterVar], rows: IterVar, columns:
     host.bind(along_x, te.thread_axis("threadIdx.x"))
     host.unroll(own_rows)
     return along_x
+
+
+def own_tile(rows: int, columns: int, factors: DType, gpu: Gpu) -> tuple[int, int]:
+    """The rows and columns that a thread with vectors computes of a result: few rows of many columns, which it reads
+    one behind the other. It converts floats of 16 bits by many instructions each, and gets few of them."""
+    is_short = factors.is_float and factors.bits == 16
+    width = min(columns, SHORT_COLUMNS if is_short else OWN_COLUMNS)
+    most = SHORT_COLUMNS if is_short else gpu.thread_registers // width
+    return min(rows, 1 << (max(most, 1).bit_length() - 1)), width
+
+
+def bind_own_tile(host: te.Stage, loops: Sequence[IterVar], rows: IterVar, columns: IterVar) -> IterVar:
+    """Give each iteration of `loops` to a thread, which computes a tile; returns the loop over threads."""
+    host.reorder(*loops, rows, columns)
+    host.unroll(rows)
+    host.unroll(columns)
+    one = host.fuse(*loops)
+    host.bind(one, te.thread_axis("blockIdx.x"))
+    return one
 
 
 def load_together(copy: te.Stage, tile: ThreadTile) -> None:

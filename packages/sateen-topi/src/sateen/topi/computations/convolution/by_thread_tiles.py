@@ -19,11 +19,13 @@ from sateen.topi.schedules import (
     ThreadTile,
     balanced,
     bind_elements,
+    bind_own_tile,
     bind_tile,
     extent_of,
     host_on_device,
     in_registers,
     load_together,
+    own_tile,
     shape_of,
     shared_terms,
     term_time,
@@ -52,6 +54,9 @@ def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, mach
     assert gpu is not None
     host = host_on_device(s, plan.result, output)
     part = in_registers(s, plan.master, host)
+    if gpu.warp == 1:
+        _by_own_tiles(plan, s, s[host], s[part], gpu)
+        return
     found = _best(plan, gpu) if plan.groups == 1 else None
     if found is None:
         if plan.source.copy is not None:
@@ -82,6 +87,20 @@ def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, mach
         s[tensor].set_scope("shared")
         s[tensor].compute_at(sums, step)
         load_together(s[tensor], tile)
+
+
+def _by_own_tiles(plan: Plan, s: te.Schedule, stage: te.Stage, sums: te.Stage, gpu: Gpu) -> None:
+    """A tile of channels and neighbouring positions for each thread; what pads the input is written before."""
+    if plan.source.copy is not None:
+        bind_elements(s[plan.source.copy])
+    n, o, *outer, x = stage.axes
+    rows, columns = own_tile(extent_of(o.extent), extent_of(x.extent), plan.source.data.tensor.dtype, gpu)
+    blocks, channel = stage.split(o, rows, tail="shift")
+    across, column = stage.split(x, columns, tail="shift")
+    sums.compute_at(stage, bind_own_tile(stage, [n, *outer, blocks, across], channel, column))
+    sums.reorder(*sums.op.reduce_axis, *sums.axes)
+    for axis in sums.axes:
+        sums.unroll(axis)
 
 
 def _bind(stage: te.Stage, found: _Rectangle) -> IterVar:

@@ -10,12 +10,13 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import IterVar
-from sateen.tensor_ir.targets import WIDEST_VECTOR
+from sateen.tensor_ir.targets import WIDEST_VECTOR, Gpu
 from sateen.topi.computations.arguments import require_numbers, require_views, require_weight
 from sateen.topi.computations.broadcast import broadcast_shape
 from sateen.topi.schedules import (
     Computation,
     accumulator_type,
+    bind_own_tile,
     bind_tile,
     elements,
     extent_of,
@@ -26,6 +27,7 @@ from sateen.topi.schedules import (
     in_registers,
     largest_divisor,
     load_together,
+    own_tile,
     owns_its_memory,
     reduce_in_vectors,
     register_tile,
@@ -230,6 +232,9 @@ class _Plan:
         host = host_on_device(s, self.result, output)
         part = in_registers(s, self.master, host)
         stage, sums = s[host], s[part]
+        if gpu.warp == 1:
+            self._schedule_own_tiles(s, stage, sums, gpu)
+            return
         batch, i, j = self._axes(stage)
         tile = thread_tile(self.rows, self.columns, prod(extent_of(axis.extent) for axis in batch), gpu)
         io, rows = stage.split(i, tile.height, tail="shift")
@@ -246,10 +251,28 @@ class _Plan:
             s[copy].compute_at(sums, step)
             load_together(s[copy], tile)
 
+    def _schedule_own_tiles(self, s: te.Schedule, stage: te.Stage, sums: te.Stage, gpu: Gpu) -> None:
+        """A tile for each thread, which reads both operands where they are."""
+        for tensor, is_stage in self._stages().items():
+            if is_stage:
+                s[tensor].compute_inline()
+        batch, i, j = self._axes(stage)
+        rows, columns = own_tile(self.rows, self.columns, self.left.dtype, gpu)
+        io, ii = stage.split(i, rows, tail="shift")
+        jo, ji = stage.split(j, columns, tail="shift")
+        sums.compute_at(stage, bind_own_tile(stage, [*batch, jo, io], ii, ji))
+        sums.reorder(sums.op.reduce_axis[0], *sums.axes)
+        for axis in sums.axes:
+            sums.unroll(axis)
+
+    def _stages(self) -> dict[te.Tensor, bool]:
+        """The operands, and whether each is a stage of its own."""
+        return {self.left: self.flat, self.right.source: self.right.panels is not None}
+
     def _copies(self, s: te.Schedule, part: te.Tensor) -> list[te.Tensor]:
         """The operands as stages of their own, which may be computed in parts."""
-        own = {self.left: self.flat, self.right.source: self.right.panels is not None}
-        return [tensor if is_stage else s.cache_read(tensor, "shared", [part]) for tensor, is_stage in own.items()]
+        stages = self._stages().items()
+        return [tensor if is_stage else s.cache_read(tensor, "shared", [part]) for tensor, is_stage in stages]
 
     def _vectors(self, lanes: int, machine: Machine) -> int:
         """Vectors per row of a register tile: a panel that was packed beforehand is as wide as one."""
