@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sateen.runtime import DeviceError, open_device
+
 PROGRAM = Path(__file__).with_name("verify_models.py")
 
 
@@ -22,6 +24,21 @@ def test_a_light_model_is_compiled_and_right() -> None:
     result = verify()
     assert result.returncode == 0, result.stdout + result.stderr
     assert "| light_squeezenet | 84 |" in result.stdout
+    assert "1 of 1 results of 1 networks are right." in result.stdout
+
+
+@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime, the judge, is not installed")
+@pytest.mark.parametrize("kind", ["opencl", "webgpu"])
+def test_a_light_model_is_right_on_a_device(kind: str) -> None:
+    try:
+        open_device(kind)
+    except DeviceError as error:
+        pytest.skip(str(error))
+    result = verify("--target", kind)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert re.search(
+        r"^\| light_squeezenet \| 84 \| [\d.]+ \| \d+ \| \d\d \| [\d.]+ \| \d+ \| 0.0e", result.stdout, re.MULTILINE
+    )
     assert "1 of 1 results of 1 networks are right." in result.stdout
 
 
