@@ -1,8 +1,8 @@
 """What ptxas makes of the kernels of networks for CUDA: `nox -s bench -- ptx` writes its table in docs/benchmarks.md.
 
 No GPU is needed, and nothing runs: ptxas (of the toolkit, or of the wheel nvidia-cuda-nvcc) tells registers and spills
-of each kernel. Occupancy is the share of the 2048 threads of a multiprocessor of sm_90 that find place there at once, by
-registers, shared memory and blocks (CUDA C++ Programming Guide, "Compute Capabilities").
+of each kernel. Occupancy is the share of the 2048 threads of a multiprocessor of sm_90 that find place there at once,
+by registers, shared memory and blocks (CUDA C++ Programming Guide, "Compute Capabilities").
 """
 
 from __future__ import annotations
