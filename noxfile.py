@@ -224,7 +224,8 @@ def mutations(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON, default=False)
 def models(session: nox.Session) -> None:
-    """Real networks compiled and verified; all of them, without options, write docs/models.md."""
+    """Real networks compiled and verified; all of them, without options, write docs/models.md. With `--target` they run
+    on devices."""
     install(session, "test")
     session.install("-e", "packages/sateen-frontends[peers]")
     options = session.posargs or ("--page", "docs/models.md")
