@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import subprocess
 from collections.abc import Sequence
 from itertools import product
@@ -13,6 +11,7 @@ from random import Random
 import numpy as np
 from computations import Computation
 from emulator import Emulator
+from guarded_memory import guarded
 from text_devices import TRAPS, open_text_device
 
 from sateen.runtime import DeviceKind, Module, Target, load_module
@@ -26,7 +25,6 @@ from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.vectorize_loops import vectorize_loops
 from sateen.tensor_ir.schedule import Schedule
 
-PROT_NONE = 0
 SCHEDULED = "scheduled"
 """The function of a schedule."""
 
@@ -149,19 +147,3 @@ def _compare(computation: Computation, results: Sequence[np.ndarray], wanted: Se
 
 def _garbage(like: np.ndarray) -> np.ndarray:
     return np.frombuffer(b"\x5a" * like.nbytes, like.dtype).reshape(like.shape)
-
-
-def guarded(array: np.ndarray, at_end: bool) -> np.ndarray:
-    """A copy that ends directly before a page without access, or begins directly behind one."""
-    page = mmap.PAGESIZE
-    size = -(-max(array.nbytes, 1) // page) * page
-    memory = mmap.mmap(-1, size + 2 * page)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    for start in (address, address + page + size):
-        if protect(ctypes.c_void_p(start), ctypes.c_size_t(page), PROT_NONE):
-            raise OSError(ctypes.get_errno(), "mprotect")
-    offset = page + (size - array.nbytes if at_end else 0)
-    copy = np.frombuffer(memory, array.dtype, array.size, offset).reshape(array.shape)
-    copy[...] = array
-    return copy

@@ -15,8 +15,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from execution import guarded
 from graph_evaluation import Noise, Scope, is_float, judged, rounded, unit_of
+from guarded_memory import guarded
 from node_evaluation import Array, NoAnswerError
 from onnx import ModelProto
 

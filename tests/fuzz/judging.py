@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from execution import guarded
+from guarded_memory import guarded
 from onnx import AttributeProto, ModelProto, TensorProto, numpy_helper
 from onnx.defs import get_schema
 from onnx.reference import ReferenceEvaluator

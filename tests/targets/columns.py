@@ -196,7 +196,7 @@ COLUMNS: Mapping[str, Place] = {
     "wasm32": InNode("wasm32"),
     "c": InC("c"),
     "opencl": OnDevice("opencl"),
-    "opencl, processor": OnDevice("opencl -mcpu=processor"),
+    "opencl on a processor": OnDevice("opencl -mcpu=processor"),
     "webgpu": OnDevice("webgpu"),
     "cuda-c": OnText("cuda-c"),
     "metal": OnText("metal"),

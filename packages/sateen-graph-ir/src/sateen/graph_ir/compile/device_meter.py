@@ -29,8 +29,10 @@ from sateen.tensor_ir.version import __version__
 FLOAT32 = DType.of("float32")
 CHAINS = 96
 """Sums of a thread that do not wait for each other."""
-ROUNDS = 512
-ELEMENTS = 1 << 24
+FIRST_ROUNDS, MOST_ROUNDS = 8, 4096
+SECONDS = 0.02
+"""What a measurement of multiply-adds should take."""
+ELEMENTS = 1 << 23
 """The elements of float32 that are copied: more than caches hold."""
 BLOCK_THREADS = 256
 
@@ -42,8 +44,11 @@ class DeviceMeter:
         gpu = Machine.of(target).gpu
         assert gpu is not None, f"{target} is a processor"
         threads = gpu.units * gpu.unit_threads
-        self._operations = 2 * threads * CHAINS * ROUNDS
-        self._chains = session.load_model(_network(_chains(threads), target))
+        with session.load_model(_network(_chains(threads, FIRST_ROUNDS), target)) as first:
+            wanted = SECONDS / max(_seconds(first), SECONDS * FIRST_ROUNDS / MOST_ROUNDS)
+        rounds = max(FIRST_ROUNDS, int(FIRST_ROUNDS * wanted))
+        self._operations = 2 * threads * CHAINS * rounds
+        self._chains = session.load_model(_network(_chains(threads, rounds), target))
         self._copy = session.load_model(_network(_copy(), target))
 
     def sample(self) -> float:
@@ -96,8 +101,8 @@ def _copy() -> Function:
     return Function("copy", (data, out), frozenset({out}), body)
 
 
-def _chains(threads: int) -> Function:
-    """x = x * 0.5 + 0.5, `ROUNDS` times, for independent values x of each thread, which begin differently."""
+def _chains(threads: int, count: int) -> Function:
+    """x = x * 0.5 + 0.5, `count` times, for independent values x of each thread, which begin differently."""
     out = Buffer("out", (const(threads), const(CHAINS)), FLOAT32)
     x = Buffer("x", (const(CHAINS),), FLOAT32, Scope.LOCAL)
     thread, half = Var("thread"), const(0.5)
@@ -109,6 +114,6 @@ def _chains(threads: int) -> Function:
         store = Store(target, (*first, chain), value if target is out else step)
         return For(chain, const(0), const(CHAINS), LoopKind.UNROLLED, store)
 
-    rounds = For(Var("round"), const(0), const(ROUNDS), LoopKind.SERIAL, chains(x, ()))
+    rounds = For(Var("round"), const(0), const(count), LoopKind.SERIAL, chains(x, ()))
     body = Allocate(x, sequence(chains(x, (), start=True), rounds, chains(out, (thread,))))
     return Function("chains", (out,), frozenset({out}), For(thread, const(0), const(threads), LoopKind.PARALLEL, body))
