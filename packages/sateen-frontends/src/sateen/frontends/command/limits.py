@@ -44,11 +44,11 @@ def occupancy_of(artifact: Artifact, step: int) -> Occupancy | None:
         return None
     largest = max(launches, key=_threads)
     block = _product(largest.block)
-    at_once = gpu.unit_threads // block
+    at_once = max(gpu.unit_threads // block, 1)
     if largest.shared_bytes:
         at_once = min(at_once, gpu.shared_bytes // largest.shared_bytes)
     held = min(_product(largest.grid), at_once * gpu.units) * block
-    return Occupancy(sum(map(_threads, launches)), held / (gpu.units * gpu.unit_threads))
+    return Occupancy(sum(map(_threads, launches)), min(held / (gpu.units * gpu.unit_threads), 1.0))
 
 
 def _threads(launch: NetworkLaunch) -> int:

@@ -35,6 +35,8 @@ SECONDS = 0.02
 ELEMENTS = 1 << 23
 """The elements of float32 that are copied: more than caches hold."""
 BLOCK_THREADS = 256
+LEAST_THREADS = 64 * BLOCK_THREADS
+"""Blocks enough for all cores of a processor, which holds a thread at a time."""
 
 
 class DeviceMeter:
@@ -43,7 +45,7 @@ class DeviceMeter:
     def __init__(self, session: Session, target: Target) -> None:
         gpu = Machine.of(target).gpu
         assert gpu is not None, f"{target} is a processor"
-        threads = gpu.units * gpu.unit_threads
+        threads = max(gpu.units * gpu.unit_threads, LEAST_THREADS)
         with session.load_model(_network(_chains(threads, FIRST_ROUNDS), target)) as first:
             wanted = SECONDS / max(_seconds(first), SECONDS * FIRST_ROUNDS / MOST_ROUNDS)
         rounds = max(FIRST_ROUNDS, int(FIRST_ROUNDS * wanted))
