@@ -18,7 +18,7 @@ import pytest
 from sateen.runtime.errors import CodegenError, LoweringError
 from sateen.tensor_ir import CompiledModule, build, lower, te
 from sateen.tensor_ir.interpret import run
-from sateen.tensor_ir.intrinsics import INTRINSICS
+from sateen.tensor_ir.intrinsics import INTRINSICS, FunctionText
 from sateen.tensor_ir.ir.stmt import Intrinsic
 from sateen.tensor_ir.ir.visit import walk
 
@@ -154,6 +154,20 @@ def test_other_devices_run_loops(kind: str, launch: Callable[..., object]) -> No
     found = np.zeros((SIZE, SIZE), np.int32)
     launch(lower(s, arguments, "f", buffers=buffers), a, b, found)
     np.testing.assert_array_equal(found, exact)
+
+
+def test_a_user_s_instruction_for_processors_is_loops_on_a_device() -> None:
+    x, y = te.placeholder((4,), name="x"), te.placeholder((64, 4), name="y")
+    z = te.compute((4,), lambda i: x[i] * 2.0, name="z")
+    text = FunctionText("twice", "define void @twice(ptr %z, ptr %x) { ret void }")
+    twice = te.decl_tensor_intrin(z.op, lambda _ins, _outs: text, "twice", otherwise="definition")
+    doubled = te.compute((64, 4), lambda i, j: y[i, j] * 2.0, name="doubled")
+    s = te.create_schedule(doubled)
+    s[doubled].bind(doubled.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[doubled].tensorize(doubled.op.axis[1], twice)
+    source = build(s, [y, doubled], target="cuda").source
+    assert "twice" not in source
+    assert "mul" in source or "add.rn.f32" in source
 
 
 def test_a_lowered_product_has_nothing_but_steps_of_warps() -> None:

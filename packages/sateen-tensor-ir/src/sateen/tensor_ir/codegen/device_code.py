@@ -20,6 +20,7 @@ from sateen.tensor_ir.codegen.llvm import (
     processors_of,
 )
 from sateen.tensor_ir.functions import Lack
+from sateen.tensor_ir.intrinsics.code import WarpCall
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
 from sateen.tensor_ir.lowering.pipelines import CUDA, ROCM, Calls, Observer, Pipeline, Setting
@@ -55,7 +56,7 @@ def _kernels(
     assert gpu is not None
     calls = Calls(rules.without({Lack.LIBRARY}), frozenset())
     features = _features(target, language)
-    setting = Setting(calls, Machine.of(target), spells=lambda intrinsic: intrinsic.code_for(features) is not None)
+    setting = Setting(calls, Machine.of(target), spells=lambda i: isinstance(i.code_for(features), WarpCall))
     programs = tuple(pipeline.run(function, setting, observe) for function in functions)
     layout = f'target datalayout = "{machine.target_data}"\n'
     return compile_text(layout + emit_kernels(programs, language, gpu, features), machine), programs
