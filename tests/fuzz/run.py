@@ -17,6 +17,7 @@ import time
 import traceback
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -28,7 +29,7 @@ from execution import WrongResultError, check, check_on_device, compiled, compil
 from random_schedules import Candidate, draw
 from refusals import REFUSALS, AcceptedError
 
-from sateen.runtime import DeviceError, Target, open_device
+from sateen.runtime import DeviceError, DeviceKind, Target, open_device
 from sateen.runtime.errors import CodegenError, LoweringError, ScheduleError
 from sateen.tensor_ir import CompiledModule
 from sateen.tensor_ir.ir.stmt import Function
@@ -37,6 +38,9 @@ ATTEMPTS = 1000
 """Draws per seed; lowering refuses some of them."""
 
 BATCH = 50
+
+BLOCK_THREADS = 1024
+"""The threads of a block that all devices of the tests have."""
 
 POCL = {"POCL_WORK_GROUP_METHOD": "workitemrepl"}
 """PoCL's method that repeats the code of a thread. Its others, which make loops over threads, PoCL 3.1 gets wrong for
@@ -106,8 +110,17 @@ def accepted(seed: int, target: str, refusals: Counter[str]) -> tuple[Candidate,
             error.add_note("\n".join(candidate.script.lines))
             raise
         else:
+            if _is_too_wide(native):
+                refusals[f"a block of more than {BLOCK_THREADS} threads"] += 1
+                continue
             return candidate, function, native, rng
     raise WrongResultError(f"no schedule of {ATTEMPTS} was accepted")
+
+
+def _is_too_wide(code: CompiledModule) -> bool:
+    """Whether a block of a kernel has more threads than devices have, which say so when a kernel is loaded."""
+    kernels = code.program.kernels if code.target.device_kind is not DeviceKind.CPU else ()
+    return any(prod(kernel.block) > BLOCK_THREADS for kernel in kernels)
 
 
 def _reason(error: Exception) -> str:
