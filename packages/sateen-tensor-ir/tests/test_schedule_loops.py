@@ -3,10 +3,12 @@
 import re
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from sateen.runtime import ScheduleError
 from sateen.tensor_ir import lower, te
+from sateen.tensor_ir.interpret import run
 
 
 class Row:
@@ -380,3 +382,16 @@ def test_a_rounded_up_tail_inside_a_guarded_tile_is_guarded():
         "    for iii in [0, max(min(3, io * -6 - iio * 3 + 13), 0)):",
         "      B[io * 6 + iio * 3 + iii] = A[io * 6 + iio * 3 + iii] * 2.0f",
     ]
+
+
+def test_a_rounded_up_tail_of_fused_loops_stays_within_a_stage_that_is_not_enlarged():
+    a = te.placeholder((2, 6), name="A")
+    b = te.compute((2, 6), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((2, 6), lambda i, j: b[i, j] + 1.0, name="C")
+    s = te.create_schedule(c)
+    outer, _ = s[b].split(b.op.axis[1], 7)
+    fused = s[b].fuse(b.op.axis[0], outer)
+    s[b].split(fused, nparts=16, tail="round_up")
+    x, found = np.arange(12, dtype=np.float32).reshape(2, 6), np.zeros((2, 6), np.float32)
+    run(lower(s, [a, c]), [x, found])
+    np.testing.assert_array_equal(found, x * 2 + 1)

@@ -25,7 +25,7 @@ SECONDS = 300
 OPTIONS = (
     "-std=c++14", "-O1", "-fPIC", "-shared", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-function",
-    "-Wno-unused-parameter", "-Wno-maybe-uninitialized",
+    "-Wno-unused-parameter", "-Wno-tautological-compare", "-Wno-maybe-uninitialized",
 )  # fmt: skip
 
 

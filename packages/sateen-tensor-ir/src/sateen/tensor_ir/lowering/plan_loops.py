@@ -68,8 +68,9 @@ def plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     ]
     filled = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
     plan.rounded = {root for s in filled for root in _roots(stage, s.parent)}
+    overhanging = {root for s in splits if s.tail is Tail.ROUND_UP for root in _roots(stage, s.parent)}
     for axis in stage.axes:
-        if axis not in plan.rounded and ex.is_const(plan.base[axis], 0) and plan.extent[axis] is axis.extent:
+        if axis not in overhanging and ex.is_const(plan.base[axis], 0) and plan.extent[axis] is axis.extent:
             continue  # the guards of splits keep it within its extent
         point = plan.base[axis] + value[axis]
         guards.append(point >= 0)
