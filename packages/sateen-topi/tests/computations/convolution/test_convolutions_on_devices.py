@@ -23,6 +23,12 @@ CASES = [
     ((1, 1, 29, 9), (7, 1, 3, 3), {}),
     ((1, 8, 29, 9), (8, 1, 3, 3), {"pads": (1, 1, 1, 1), "groups": 8}),
     ((1, 8, 9, 9), (12, 4, 3, 3), {"pads": (1, 1, 1, 1), "groups": 2}),
+    ((2, 9, 13, 11), (18, 1, 3, 3), {"pads": (1, 0, 2, 1), "strides": (2, 1), "groups": 9}),
+    ((1, 33, 7, 7), (33, 1, 5, 5), {"pads": (4, 4, 4, 4), "dilations": (2, 2), "groups": 33}),
+    ((1, 30, 9, 8), (60, 3, 3, 3), {"pads": (1, 1, 1, 1), "groups": 10}),
+    ((1, 6, 40), (6, 1, 7), {"pads": (3, 3), "groups": 6}),
+    ((1, 5, 6, 7, 8), (5, 1, 3, 3, 3), {"pads": (1,) * 6, "groups": 5}),
+    ((1, 3, 50, 50), (3, 1, 31, 31), {"pads": (15,) * 4, "groups": 3}),
     ((1, 8, 50), (12, 8, 5), {"pads": (2, 2)}),
     ((1, 4, 6, 7, 8), (5, 4, 3, 3, 3), {"pads": (1,) * 6, "strides": (1, 2, 1)}),
     ((1, 2, 40, 40), (3, 2, 31, 31), {"pads": (15,) * 4}),
@@ -58,10 +64,12 @@ def relu(x: View) -> View:
 
 
 @pytest.mark.parametrize("target", ["opencl", "cuda -mcpu=sm_90", "metal"])
-def test_a_block_is_within_the_limits_of_the_device(view: Any, target: str) -> None:
-    data, weight = (1, 64, 56, 56), (64, 64, 3, 3)
+@pytest.mark.parametrize("groups", [1, 4, 64])
+def test_a_block_is_within_the_limits_of_the_device(view: Any, target: str, groups: int) -> None:
+    """Also of depthwise convolutions, and of those in groups: they share what they read."""
+    data, weight = (1, 64, 56, 56), (64, 64 // groups, 3, 3)
     views = [view(np.zeros(shape, np.float32), name) for name, shape in (("data", data), ("weight", weight))]
-    computation = conv(*views, None, window(weight, {"pads": (1, 1, 1, 1)}))
+    computation = conv(*views, None, window(weight, {"pads": (1, 1, 1, 1)}), groups)
     machine, output = Machine.of(target), computation.view.tensor
     schedule = te.create_schedule(output)
     computation.schedule_on(machine)(schedule, output, machine)

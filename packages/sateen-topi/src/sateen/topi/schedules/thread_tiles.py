@@ -72,12 +72,13 @@ def thread_tile(rows: int, columns: int, batch: int, gpu: Gpu) -> ThreadTile:
     return min((t for t in tiles if t.height <= rows and t.width <= columns and t.fits(gpu)), key=time)
 
 
-def term_time(tile: ThreadTile, loads: float, blocks: int, gpu: Gpu) -> float:
+def term_time(tile: ThreadTile, loads: float, blocks: int, gpu: Gpu, own_loads: float | None = None) -> float:
     """The time of a term of all blocks, each of which loads so many elements for it, in multiply-adds of a thread.
 
     It is that of the unit with the most blocks. Threads beyond whole warps idle, and a unit with few threads waits.
+    A thread loads an element for each of its columns, or `own_loads` where it keeps some of earlier terms.
     """
-    of_thread = tile.rows * tile.columns + tile.rows + tile.columns
+    of_thread = tile.rows * tile.columns + tile.rows + (tile.columns if own_loads is None else own_loads)
     of_unit = -(-blocks // gpu.units)
     warps = -(-tile.threads // gpu.warp) * gpu.warp / tile.threads
     waiting = max(1.0, BUSY_THREADS / (tile.threads * min(of_unit, RESIDENT_BLOCKS)))

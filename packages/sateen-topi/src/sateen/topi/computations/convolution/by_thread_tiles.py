@@ -1,23 +1,18 @@
 """Row-major convolutions on devices: a block computes output channels x a rectangle of positions.
 
 Its threads read from copies in shared memory, of the weights and of the rectangle's part of the padded input, for some
-channels of the input at a time.
+channels of the input at a time. Where groups have few channels, as in depthwise convolutions, a block computes several
+groups. A thread's positions are neighbouring rows if they can be, since these share elements of the input.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-from math import prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
 from sateen.topi.computations.convolution.direct import Plan
+from sateen.topi.computations.convolution.rectangles import UNROLLED_TERMS, Rectangle, best_rectangle, unrolls_kernel
 from sateen.topi.schedules import (
-    OWN_PARTS,
-    ThreadTile,
-    balanced,
     bind_elements,
     bind_own_tile,
     bind_tile,
@@ -26,30 +21,12 @@ from sateen.topi.schedules import (
     in_registers,
     load_together,
     own_tile,
-    shape_of,
     shared_terms,
-    term_time,
 )
-
-SIDES = (1, 2, 4, 8, 16, 32, 64)
-"""The most rows and columns of a rectangle; it gets fewer where that makes rectangles equal."""
-UNROLLED_TERMS = 256
-"""The most multiply-adds of a thread that are written out."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rectangle:
-    """A tile whose columns are the positions of a rectangle, row by row."""
-
-    tile: ThreadTile
-    rows: int
-    columns: int
-    channel_elements: int
-    """The elements that a block reads of one input channel and its weights."""
 
 
 def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-    """Tiles of threads; a thread for each element where channels are in groups, or the kernel has no place."""
+    """Tiles of threads; a thread for each element where the kernel has no place in shared memory."""
     gpu = machine.gpu
     assert gpu is not None
     host = host_on_device(s, plan.result, output)
@@ -57,28 +34,15 @@ def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, mach
     if gpu.warp == 1:
         _by_own_tiles(plan, s, s[host], s[part], gpu)
         return
-    found = _best(plan, gpu) if plan.groups == 1 else None
+    found = best_rectangle(plan, gpu)
     if found is None:
         if plan.source.copy is not None:
             s[plan.source.copy].compute_inline()
         s[part].compute_at(s[host], bind_elements(s[host]))
         return
-    stage, sums, tile = s[host], s[part], found.tile
-    sums.compute_at(stage, _bind(stage, found))
-    axes = dict(zip(plan.master.op.reduce_axis, sums.op.reduce_axis, strict=True))
-    kernel = [axes[k] for k in plan.kernel]
-    if plan.channel is None:
-        step, channels = kernel[0], []
-    else:
-        terms = extent_of(plan.channel.extent)
-        count = shared_terms(found.channel_elements, plan.master.dtype.bytes, terms, gpu)
-        step, term = sums.split(axes[plan.channel], count)
-        channels = [step, term]
-    sums.reorder(*channels, *kernel, *sums.axes)
-    if tile.rows * tile.columns * extent_of(kernel[-1].extent) <= UNROLLED_TERMS and kernel[-1] is not step:
-        sums.unroll(kernel[-1])
-    for axis in sums.axes:
-        sums.unroll(axis)
+    stage, sums = s[host], s[part]
+    sums.compute_at(stage, _bind(plan, stage, found))
+    step = _reduce(plan, sums, found, gpu)
     copy, data, weight = plan.source.copy, plan.source.data.tensor, plan.weight.tensor
     shared = [s.cache_read(data, "shared", [part]) if copy is None else copy]
     if copy is not None or data is not weight:
@@ -86,7 +50,30 @@ def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, mach
     for tensor in shared:
         s[tensor].set_scope("shared")
         s[tensor].compute_at(sums, step)
-        load_together(s[tensor], tile)
+        load_together(s[tensor], found.tile)
+
+
+def _reduce(plan: Plan, sums: te.Stage, found: Rectangle, gpu: Gpu) -> IterVar:
+    """The loops of a thread's sums; returns the one over steps, for each of which a block loads copies."""
+    axes = dict(zip(plan.master.op.reduce_axis, sums.op.reduce_axis, strict=True))
+    kernel, tile = [axes[k] for k in plan.kernel], found.tile
+    if plan.channel is None:
+        step, kernel[0] = sums.split(kernel[0], extent_of(kernel[0].extent))
+        channels = [step]
+    else:
+        terms = extent_of(plan.channel.extent)
+        count = terms if found.groups > 1 else shared_terms(found.channel_elements, plan.master.dtype.bytes, terms, gpu)
+        step, term = sums.split(axes[plan.channel], count)
+        channels = [step, term]
+    sums.reorder(*channels, *kernel, *sums.axes)
+    if unrolls_kernel(plan, tile):
+        for axis in kernel:
+            sums.unroll(axis)
+    elif tile.rows * tile.columns * extent_of(kernel[-1].extent) <= UNROLLED_TERMS:
+        sums.unroll(kernel[-1])
+    for axis in sums.axes:
+        sums.unroll(axis)
+    return step
 
 
 def _by_own_tiles(plan: Plan, s: te.Schedule, stage: te.Stage, sums: te.Stage, gpu: Gpu) -> None:
@@ -103,53 +90,27 @@ def _by_own_tiles(plan: Plan, s: te.Schedule, stage: te.Stage, sums: te.Stage, g
         sums.unroll(axis)
 
 
-def _bind(stage: te.Stage, found: _Rectangle) -> IterVar:
+def _bind(plan: Plan, stage: te.Stage, found: Rectangle) -> IterVar:
     n, o, *outer, x = stage.axes
-    blocks, channels = stage.split(o, found.tile.height, tail="shift")
+    blocks, channels = _split_channels(plan, stage, o, found)
     across, column = stage.split(x, found.columns, tail="shift")
     if not outer:
-        return bind_tile(stage, [n, blocks, across], channels, column, found.tile)
+        return bind_tile(stage, [n, *blocks, across], channels, column, found.tile)
     down, row = stage.split(outer[-1], found.rows, tail="shift")
-    grid = [n, *outer[:-1], blocks, down, across]
-    stage.reorder(*grid, channels, row, column)
-    return bind_tile(stage, grid, channels, stage.fuse(row, column), found.tile)
+    strip, own = stage.split(row, found.own_rows)
+    grid = [n, *outer[:-1], *blocks, down, across]
+    stage.reorder(*grid, channels, own, strip, column)
+    return bind_tile(stage, grid, channels, stage.fuse(own, strip, column), found.tile)
 
 
-def _best(plan: Plan, gpu: Gpu) -> _Rectangle | None:
-    """The rectangle and its tile that are estimated to be fastest; None if the kernel fits into no shared memory."""
-    batch, outputs, *outer, width = shape_of(plan.master)
-    height = outer[-1] if outer else 1
-    taps = prod(plan.window.kernel)
-
-    def time(r: _Rectangle) -> float:
-        blocks = (
-            prod([batch, *outer[:-1]]) * -(-outputs // r.tile.height) * -(-height // r.rows) * -(-width // r.columns)
-        )
-        return term_time(r.tile, r.channel_elements / taps, blocks, gpu)
-
-    room = gpu.shared_bytes // 2
-    possible = _rectangles(plan, outputs, height, width, gpu)
-    return min((r for r in possible if r.channel_elements * plan.master.dtype.bytes <= room), key=time, default=None)
-
-
-def _rectangles(plan: Plan, outputs: int, height: int, width: int, gpu: Gpu) -> Iterator[_Rectangle]:
-    window = plan.window
-    for rows in dict.fromkeys(balanced(height, n) for n in SIDES):
-        for columns in dict.fromkeys(balanced(width, n) for n in SIDES):
-            sides = [1] * (window.rank - 2) + [rows, columns][-window.rank :]
-            read = prod((n - 1) * window.strides[d] + window.reach(d) for d, n in enumerate(sides))
-            for tile in _tiles(rows * columns, outputs, gpu):
-                elements = read + tile.height * prod(window.kernel)
-                yield _Rectangle(tile, rows, columns, elements)
-
-
-def _tiles(positions: int, outputs: int, gpu: Gpu) -> Iterator[ThreadTile]:
-    """The tiles with so many positions."""
-    for own in range(1, max(OWN_PARTS) + 1):
-        if positions % own:
-            continue
-        for rows in OWN_PARTS:
-            for n in range(gpu.block_threads.bit_length()):
-                tile = ThreadTile(1 << n, rows, positions // own, own)
-                if tile.height <= outputs and tile.fits(gpu):
-                    yield tile
+def _split_channels(plan: Plan, stage: te.Stage, o: IterVar, found: Rectangle) -> tuple[list[IterVar], IterVar]:
+    """The loops over the channels of blocks, and the one over those of a block."""
+    if plan.groups == 1:
+        block, channels = stage.split(o, found.tile.height, tail="shift")
+        return [block], channels
+    group, channel = stage.split(o, extent_of(o.extent) // plan.groups)
+    if found.groups == 1:
+        block, channels = stage.split(channel, found.tile.height, tail="shift")
+        return [group, block], channels
+    block, own = stage.split(group, found.groups, tail="shift")
+    return [block], stage.fuse(own, channel)
