@@ -8,10 +8,15 @@ import pytest
 
 from sateen import runtime
 from sateen.runtime import DeviceError
-from sateen.tensor_ir import CompiledModule, Machine, build, te
+from sateen.tensor_ir import CompiledModule, Machine, build, build_functions, lower, te
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.interpret import evaluate
+from sateen.tensor_ir.ir import Allocate, Expr, For, Function, LoopKind, Seq, Stmt, Var, children, substitute, walk
+from sateen.tensor_ir.lowering import spread_over_threads
 from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View, pack, placeholder, unpack
+
+BLOCK_THREADS = 256
 
 
 @pytest.fixture
@@ -89,20 +94,67 @@ def on_device() -> Callable[..., list[np.ndarray]]:
 
 
 def _on_device(
-    function: Callable[..., Computation], *arrays: np.ndarray, epilogue: Callable[[View], View] | None = None
+    function: Callable[..., Computation],
+    *arrays: np.ndarray,
+    epilogue: Callable[[View], View] | None = None,
+    target: str = "opencl",
 ) -> list[np.ndarray]:
-    """The outputs of function(views); `epilogue` is fused behind the only one."""
+    """The outputs of function(views), scheduled for a target of OpenCL; `epilogue` is fused behind the only one. What
+    the schedule leaves unbound gets threads as in networks."""
     views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
-    computation = function(*views)
-    outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]
-    tensors, machine = [v.tensor for v in outputs], Machine.of("opencl")
-    schedule = te.create_schedule(tensors)
-    computation.schedule_on(machine)(schedule, tensors[0], machine)
-    module = build(schedule, [*(v.tensor for v in views), *tensors], "opencl")
+    outputs, lowered = _for_device(function, views, epilogue, target)
+    module = build_functions([lowered], target)
     results = [np.zeros(v.shape, v.dtype.numpy) for v in outputs]
     there = [runtime.array(a, device="opencl(0)") for a in (*arrays, *results)]
     module(*there)
     return [a.numpy() for a in there[len(arrays) :]]
+
+
+def _for_device(
+    function: Callable[..., Computation],
+    views: Sequence[View],
+    epilogue: Callable[[View], View] | None,
+    target: str,
+) -> tuple[list[View], Function]:
+    """The outputs of function(views), and the loops for a device."""
+    computation, machine = function(*views), Machine.of(target)
+    outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]
+    tensors = [v.tensor for v in outputs]
+    schedule = te.create_schedule(tensors)
+    computation.schedule_on(machine)(schedule, tensors[0], machine)
+    return outputs, spread_over_threads(lower(schedule, [*(v.tensor for v in views), *tensors]), BLOCK_THREADS)
+
+
+@pytest.fixture
+def kernels() -> Callable[..., list[For]]:
+    """kernels(f, target, *shapes): the nests of f over float32 views for the kernels of a target, in order."""
+
+    def kernels(function: Callable[..., Computation], target: str, *shapes: tuple[int, ...]) -> list[For]:
+        views = [placeholder(s, "float32", f"x{i}") for i, s in enumerate(shapes)]
+        statement = _for_device(function, views, None, target)[1].body
+        while isinstance(statement, Allocate):
+            statement = statement.body
+        nests = list(statement.body) if isinstance(statement, Seq) else [statement]
+        assert all(isinstance(nest, For) and nest.kind is LoopKind.THREAD for nest in nests)
+        return nests
+
+    return kernels
+
+
+@pytest.fixture
+def turns() -> Callable[[For], int]:
+    """The most iterations of nested serial loops that the first thread of a kernel does."""
+    return _turns
+
+
+def _turns(s: Stmt) -> int:
+    inner = max((_turns(child) for child in children(s) if isinstance(child, Stmt)), default=1)
+    if not isinstance(s, For) or s.kind is LoopKind.THREAD:
+        return inner
+    first: dict[Var, Expr] = {n: te.const(0) for n in walk(s.extent) if isinstance(n, Var)}
+    extent = Analyzer().constant(substitute(s.extent, first))
+    assert extent is not None
+    return extent * inner
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Computations with their schedules, and the common parts of schedules."""
 
+from sateen.topi.schedules.by_element import schedule_by_element
 from sateen.topi.schedules.computation import Computation, ScheduleFunction, ScheduleTable, for_machines, on_cpu
 from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of
 from sateen.topi.schedules.injective import INJECTIVE, schedule_injective
@@ -23,6 +24,7 @@ from sateen.topi.schedules.register_tiles import (
     tile_rows,
 )
 from sateen.topi.schedules.rows import Rows, flattened, unflattened
+from sateen.topi.schedules.thread_reductions import Shares, reduce_by_threads
 from sateen.topi.schedules.thread_tiles import (
     OWN_PARTS,
     ThreadTile,
@@ -46,6 +48,7 @@ __all__ = [
     "Rows",
     "ScheduleFunction",
     "ScheduleTable",
+    "Shares",
     "ThreadTile",
     "accumulator_type",
     "balanced",
@@ -68,8 +71,10 @@ __all__ = [
     "own_tile",
     "owns_its_memory",
     "reads_in_place",
+    "reduce_by_threads",
     "reduce_in_vectors",
     "register_tile",
+    "schedule_by_element",
     "schedule_injective",
     "shape_of",
     "share_among_threads",

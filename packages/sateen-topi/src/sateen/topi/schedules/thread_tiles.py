@@ -8,7 +8,7 @@ neighbours, with which they store equal values, so that threads test nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -94,13 +94,15 @@ def shared_terms(elements: int, element_bytes: int, terms: int, gpu: Gpu) -> int
 def host_on_device(s: te.Schedule, result: te.Tensor, output: te.Tensor) -> te.Tensor:
     """The tensor whose loops to bind for an operator that ends in `result`: as `host_of` for processors.
 
-    An output that reads the result elsewhere than in place gets a thread for each element.
+    An output that reads the result elsewhere than in place gets a thread for each element; one without axes is a number
+    of one thread.
     """
     for tensor in between(result, output):
         s[tensor].compute_inline()
     if reads_in_place(output, result):
         return output
-    bind_elements(s[output])
+    if output.shape:
+        bind_elements(s[output])
     return result
 
 
@@ -132,11 +134,17 @@ def bind_tile(host: te.Stage, blocks: Sequence[IterVar], rows: IterVar, columns:
 
 def own_tile(rows: int, columns: int, factors: DType, gpu: Gpu) -> tuple[int, int]:
     """The rows and columns that a thread with vectors computes of a result: few rows of many columns, which it reads
-    one behind the other. It converts floats of 16 bits by many instructions each, and gets few of them."""
-    is_short = factors.is_float and factors.bits == 16
-    width = min(columns, SHORT_COLUMNS if is_short else OWN_COLUMNS)
-    most = SHORT_COLUMNS if is_short else gpu.thread_registers // width
+    one behind the other."""
+    wide = own_columns([factors])
+    width = min(columns, wide)
+    most = gpu.thread_registers // width if wide == OWN_COLUMNS else wide
     return min(rows, 1 << (max(most, 1).bit_length() - 1)), width
+
+
+def own_columns(operands: Iterable[DType]) -> int:
+    """The most columns of a thread that computes on vectors of these types: it converts floats of 16 bits by many
+    instructions each, and gets few of them."""
+    return SHORT_COLUMNS if any(t.is_float and t.bits == 16 for t in operands) else OWN_COLUMNS
 
 
 def bind_own_tile(host: te.Stage, loops: Sequence[IterVar], rows: IterVar, columns: IterVar) -> IterVar:

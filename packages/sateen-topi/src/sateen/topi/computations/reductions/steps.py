@@ -14,11 +14,14 @@ from sateen.topi.schedules import (
     balanced,
     elements,
     extent_of,
+    for_machines,
     host_of,
+    host_on_device,
     in_registers,
-    on_cpu,
+    reduce_by_threads,
     reduce_in_vectors,
     register_tile,
+    schedule_by_element,
     share_among_threads,
 )
 from sateen.topi.types import Block, Layout, View, compute
@@ -48,10 +51,11 @@ def input_index(index: Index, rank: int, axes: Sequence[int], keepdims: bool, at
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One reduction: its result (the last of its outputs) and whether it runs along memory."""
+    """One reduction: its result (the last of its outputs), and how many results have terms that are neighbours in
+    memory: 1 if it runs along memory."""
 
     view: View
-    along_memory: bool
+    neighbours: int
     terms: int
 
     @staticmethod
@@ -80,7 +84,7 @@ class Step:
         else:
             several = te.compute(layout.physical_shape(shape), lambda *i: element(*layout.logical_index(i)), name)
             view = View(several[-1], shape, layout)
-        return Step(view, _innermost(x) in axes, terms)
+        return Step(view, _neighbours(x, axes), terms)
 
     @property
     def work(self) -> int:
@@ -99,7 +103,7 @@ class Step:
             return
         if self._is_long(machine):
             tensor = host = self._cut(s, machine)
-        if self.along_memory:
+        if self.neighbours == 1:
             self._along(s, tensor, host, machine)
         else:
             self._across(s, tensor, host, machine)
@@ -148,12 +152,14 @@ class Step:
         register_tile(registers, *data)
 
 
-def _innermost(x: View) -> int:
-    """The axis whose elements are neighbours in memory; -1 if x has one element."""
+def _neighbours(x: View, axes: Sequence[int]) -> int:
+    """The elements of x that lie between two that follow each other along the innermost of `axes`, or one."""
+    count = 1
     for part, extent in zip(reversed(x.layout.order), reversed(x.layout.physical_shape(x.shape)), strict=True):
-        if extent > 1:
-            return part.axis if isinstance(part, Block) else part
-    return -1
+        if extent > 1 and (part.axis if isinstance(part, Block) else part) in axes:
+            return count
+        count *= extent
+    return count
 
 
 def steps_of(
@@ -207,4 +213,14 @@ def computation_by_steps(
             step.schedule(s, step.view.tensor, machine)
         last.schedule(s, host_of(s, result.tensor, tensor, machine) if has_axes else result.tensor, machine)
 
-    return Computation((output,), on_cpu(schedule))
+    def on_device(s: te.Schedule, tensor: te.Tensor, machine: Machine) -> None:
+        assert machine.gpu is not None
+        if any(step.work == 0 for step in steps):
+            schedule_by_element(s, tensor, machine)
+            return
+        for step in before:
+            reduce_by_threads(s, step.view.tensor, step.view.tensor, step.neighbours, machine.gpu)
+        host = host_on_device(s, result.tensor, tensor)
+        reduce_by_threads(s, last.view.tensor, host, last.neighbours, machine.gpu)
+
+    return Computation((output,), for_machines(schedule, on_device))
