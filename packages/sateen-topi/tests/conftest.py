@@ -1,6 +1,7 @@
 """Fixtures that run computations as native code, and from their definition."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from sateen import runtime
 from sateen.runtime import DeviceError
 from sateen.tensor_ir import CompiledModule, Machine, build, build_functions, lower, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.interpret import evaluate
+from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir import Allocate, Expr, For, Function, LoopKind, Seq, Stmt, Var, children, substitute, walk
 from sateen.tensor_ir.lowering import spread_over_threads
+from sateen.tensor_ir.targets import Gpu
 from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View, pack, placeholder, unpack
 
@@ -102,7 +104,7 @@ def _on_device(
     """The outputs of function(views), scheduled for a target of OpenCL; `epilogue` is fused behind the only one. What
     the schedule leaves unbound gets threads as in networks."""
     views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
-    outputs, lowered = _for_device(function, views, epilogue, target)
+    outputs, lowered = _for_device(function, views, epilogue, Machine.of(target))
     module = build_functions([lowered], target)
     results = [np.zeros(v.shape, v.dtype.numpy) for v in outputs]
     there = [runtime.array(a, device="opencl(0)") for a in (*arrays, *results)]
@@ -114,10 +116,10 @@ def _for_device(
     function: Callable[..., Computation],
     views: Sequence[View],
     epilogue: Callable[[View], View] | None,
-    target: str,
+    machine: Machine,
 ) -> tuple[list[View], Function]:
     """The outputs of function(views), and the loops for a device."""
-    computation, machine = function(*views), Machine.of(target)
+    computation = function(*views).on(machine)
     outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]
     tensors = [v.tensor for v in outputs]
     schedule = te.create_schedule(tensors)
@@ -131,7 +133,7 @@ def kernels() -> Callable[..., list[For]]:
 
     def kernels(function: Callable[..., Computation], target: str, *shapes: tuple[int, ...]) -> list[For]:
         views = [placeholder(s, "float32", f"x{i}") for i, s in enumerate(shapes)]
-        statement = _for_device(function, views, None, target)[1].body
+        statement = _for_device(function, views, None, Machine.of(target))[1].body
         while isinstance(statement, Allocate):
             statement = statement.body
         nests = list(statement.body) if isinstance(statement, Seq) else [statement]
@@ -155,6 +157,25 @@ def _turns(s: Stmt) -> int:
     extent = Analyzer().constant(substitute(s.extent, first))
     assert extent is not None
     return extent * inner
+
+
+@pytest.fixture
+def by_threads() -> Callable[..., list[np.ndarray]]:
+    """A computation's outputs for a device with blocks of 8 threads in warps of 4, by the interpreter, which executes
+    thread by thread and traps races and missing barriers."""
+    return _by_threads
+
+
+SMALL = Gpu(units=2, unit_threads=16, warp=4, block_threads=8, shared_bytes=512, thread_registers=64, bandwidth=1e9)
+
+
+def _by_threads(function: Callable[..., Computation], *arrays: np.ndarray) -> list[np.ndarray]:
+    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    outputs, lowered = _for_device(function, views, None, replace(Machine.of("opencl"), gpu=SMALL))
+    program = build_functions([lowered], "opencl").program
+    results = [np.zeros(v.shape, v.dtype.numpy) for v in outputs]
+    run(program.host, [*arrays, *results], kernels=program.kernels, simt=True)
+    return results
 
 
 @pytest.fixture

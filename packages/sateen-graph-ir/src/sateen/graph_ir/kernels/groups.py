@@ -88,7 +88,7 @@ def _lower(body: Graph, name: str, machine: Machine) -> tuple[Function, list[te.
     computations: list[tuple[Node, Computation]] = []
     for node in body.nodes:
         operands = [None if v is None else views[v] for v in node.inputs]
-        computation = node.computation(operands)
+        computation = node.computation(operands).on(machine)
         computations.append((node, computation))
         views.update(zip(node.outputs, computation.outputs, strict=True))
     outputs = [views[v].tensor for v in body.outputs]

@@ -128,6 +128,8 @@ class _Splitter:
 
     def host(self, s: Stmt, around: tuple[Var, ...]) -> Stmt:
         """A statement of the host; `around` are the variables that loops around it bind."""
+        if isinstance(s, Seq) and not s.body:
+            return s
         if not any(isinstance(n, For) and n.kind is LoopKind.THREAD for n in walk(s)):
             stored = named(sorted(repr(b.name) for b in all_written(s)))
             found = f"work for the host, which stores {stored}"

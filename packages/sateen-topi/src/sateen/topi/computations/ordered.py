@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from sateen.tensor_ir import te
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.topi.computations.arguments import (
     require_axis,
@@ -16,6 +18,7 @@ from sateen.topi.computations.arguments import (
     require_shape,
     require_views,
 )
+from sateen.topi.computations.block_sorts import BlockSort, held_type
 from sateen.topi.computations.heaps import Heap
 from sateen.topi.schedules import Computation, accumulator_type, loop_kind, loops, vector_of
 from sateen.topi.types import Layout, View, compute
@@ -63,6 +66,7 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
     first comes first, and NaN is larger than all. Row-major.
 
     A heap of k holds the best so far, the worst at its root; sorted in place at the end (Floyd, Algorithm 245, 1964).
+    Blocks of threads sort the whole row, or its parts, whose best they merge.
     """
     require_views("top_k", x=x)
     require_numbers("top_k", x=x)
@@ -107,8 +111,34 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
                 heap.sift_down(te.const(0), last)
         return ib.get()
 
-    outputs = te.extern([shape, shape], [x.tensor], body, name="top_k", dtype=[x.dtype, "int64"])
-    return Computation(tuple(View(t, shape, Layout.row_major(x.ndim)) for t in outputs))
+    def computation(
+        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
+        by_blocks: Callable[[Gpu], Computation] | None = None,
+    ) -> Computation:
+        outputs = te.extern([shape, shape], [x.tensor], body, name="top_k", dtype=[x.dtype, "int64"])
+        return Computation(tuple(View(t, shape, Layout.row_major(x.ndim)) for t in outputs), by_blocks=by_blocks)
+
+    def by_blocks(gpu: Gpu) -> Computation:
+        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+            ib = ir_builder.create()
+            source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
+            held = held_type(x.dtype)
+
+            def at(row: Expr, place: Expr) -> tuple[Expr, ...]:
+                index = _unraveled(row, around)
+                return (*index[:axis], place, *index[axis:])
+
+            def store(row: Expr, rank: Expr, value: Expr, place: Expr) -> None:
+                values[at(row, rank)] = value.astype(x.dtype)
+                places[at(row, rank)] = place.astype("int64")
+
+            sort = BlockSort(ib, prod(around), extent, k, held, lambda a, b: _exceeds(a, b, largest), gpu)
+            sort.run(lambda row, i: source[at(row, i)].astype(held), store)
+            return ib.get()
+
+        return computation(body)
+
+    return computation(body, by_blocks)
 
 
 def search_sorted(sequence: View, values: View, right: bool = False, layout: Layout | None = None) -> Computation:
@@ -140,7 +170,8 @@ def search_sorted(sequence: View, values: View, right: bool = False, layout: Lay
 
 
 def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:
-    return [flat // prod(shape[d + 1 :]) % shape[d] for d in range(len(shape))]
+    """The index at a row-major position; of no elements, any."""
+    return [flat // max(prod(shape[d + 1 :]), 1) % max(shape[d], 1) for d in range(len(shape))]
 
 
 def _exceeds(a: Expr, b: Expr, largest: bool) -> Expr:

@@ -24,6 +24,7 @@ from sateen.topi.schedules.register_tiles import (
     tile_rows,
 )
 from sateen.topi.schedules.rows import Rows, flattened, unflattened
+from sateen.topi.schedules.thread_loops import blocks, each_thread, one_thread, shared_out, threads_for
 from sateen.topi.schedules.thread_reductions import Shares, reduce_by_threads
 from sateen.topi.schedules.thread_tiles import (
     OWN_PARTS,
@@ -55,6 +56,8 @@ __all__ = [
     "bind_elements",
     "bind_own_tile",
     "bind_tile",
+    "blocks",
+    "each_thread",
     "elements",
     "extent_of",
     "flattened",
@@ -68,6 +71,7 @@ __all__ = [
     "loop_kind",
     "loops",
     "on_cpu",
+    "one_thread",
     "own_tile",
     "owns_its_memory",
     "reads_in_place",
@@ -78,10 +82,12 @@ __all__ = [
     "schedule_injective",
     "shape_of",
     "share_among_threads",
+    "shared_out",
     "shared_terms",
     "sum_lanes",
     "term_time",
     "thread_tile",
+    "threads_for",
     "tile_rows",
     "unflattened",
     "vector_of",

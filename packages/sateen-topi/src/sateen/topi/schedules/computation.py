@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.errors import ExpressionError, LoweringError
 from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir.targets import Gpu
 from sateen.topi.schedules.by_element import schedule_by_element
 from sateen.topi.schedules.injective import INJECTIVE
-from sateen.topi.types import View
+from sateen.topi.types import TensorType, View
 
 ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
 """Schedules an operator's own stages in a schedule whose output is the given tensor: the operator's last stage itself,
@@ -35,13 +36,15 @@ class Computation:
     """The outputs of an operator and the schedule of its stages: one for all machines, or one for each kind of them.
 
     Without `schedule` the computation is injective: single stages without reductions, which may be inlined anywhere.
-    With a schedule it takes element-wise consumers as an epilogue, unless `takes_epilogue` is false. Raises
-    ExpressionError for outputs that are no tuple of views.
+    With a schedule it takes element-wise consumers as an epilogue, unless `takes_epilogue` is false. What is written as
+    loops (`te.extern`) has no other schedule than its text: `by_blocks` gives another computation of the same outputs,
+    for devices whose blocks of threads share memory. Raises ExpressionError for outputs that are no tuple of views.
     """
 
     outputs: tuple[View, ...]
     schedule: ScheduleFunction | ScheduleTable | None = None
     takes_epilogue: bool = True
+    by_blocks: Callable[[Gpu], Computation] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.outputs, tuple) or not all(isinstance(v, View) for v in self.outputs):
@@ -54,6 +57,23 @@ class Computation:
         """The only output."""
         (view,) = self.outputs
         return view
+
+    def on(self, machine: Machine) -> Computation:
+        """The computation for a machine: the one by blocks, if there is one and threads run in step there; else itself.
+
+        Raises ExpressionError if its outputs have other types than these.
+        """
+        gpu = machine.gpu
+        if self.by_blocks is None or gpu is None or gpu.warp == 1:
+            return self
+        found = self.by_blocks(gpu)
+        expected, given = ([TensorType.of(v.dtype, v.shape, v.layout) for v in c.outputs] for c in (self, found))
+        if expected != given:
+            raise ExpressionError(
+                f"{self.outputs[0].name}: expected a computation by blocks of {', '.join(map(str, expected))}, found "
+                f"one of {', '.join(map(str, given))}"
+            )
+        return replace(found, schedule=found.schedule_on(machine), takes_epilogue=self.takes_epilogue)
 
     def schedule_on(self, machine: Machine) -> ScheduleFunction:
         """The schedule for a machine. A device without one in the table gets `schedule_by_element`.

@@ -1,0 +1,67 @@
+"""Loops over blocks and threads of a device, for the bodies of te.extern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sateen.tensor_ir.targets import Gpu
+from sateen.tensor_ir.te import Expr
+from sateen.tensor_ir.te.ir_builder import IRBuilder
+
+
+def threads_for(count: int, gpu: Gpu) -> int:
+    """The threads of a block that shares `count` iterations: whole warps, as many as a block has at most."""
+    return min(gpu.block_threads, -(-max(count, 1) // gpu.warp) * gpu.warp)
+
+
+@contextmanager
+def blocks(ib: IRBuilder, count: int) -> Iterator[Expr]:
+    """A kernel of `count` blocks around the statements; yields the number of the block."""
+    with ib.for_range(0, count, "block", "blockIdx.x") as block:
+        yield block
+
+
+@contextmanager
+def shared_out(ib: IRBuilder, count: int, threads: int) -> Iterator[Expr]:
+    """`count` independent iterations, shared among the threads of a block: neighbours take neighbours.
+
+    The threads wait for each other before the next such loop uses what this one has stored.
+    """
+    with ib.for_range(0, threads, "thread", "threadIdx.x") as thread:
+        if count <= threads:
+            with _limited(ib, thread, count, threads):
+                yield thread
+            return
+        with ib.for_range(0, -(-count // threads), "turn") as turn:
+            place = turn * threads + thread
+            with _limited(ib, place, count, -(-count // threads) * threads):
+                yield place
+
+
+@contextmanager
+def each_thread(ib: IRBuilder, count: int, gpu: Gpu) -> Iterator[Expr]:
+    """A kernel with a thread for each of `count` independent iterations."""
+    threads = threads_for(count, gpu)
+    number = -(-count // threads)
+    with blocks(ib, number) as block, ib.for_range(0, threads, "thread", "threadIdx.x") as thread:
+        place = block * threads + thread
+        with _limited(ib, place, count, number * threads):
+            yield place
+
+
+@contextmanager
+def one_thread(ib: IRBuilder) -> Iterator[None]:
+    """Statements that one thread of a block executes, while the others wait."""
+    with ib.for_range(0, 1, "thread", "threadIdx.x"):
+        yield
+
+
+@contextmanager
+def _limited(ib: IRBuilder, place: Expr, count: int, room: int) -> Iterator[None]:
+    """The statements if `place`, which is below `room`, is below `count`."""
+    if count == room:
+        yield
+        return
+    with ib.if_scope(place < count):
+        yield
