@@ -18,6 +18,7 @@ from sateen.tensor_ir.targets import Machine
 
 MACHINE = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=znver4")
 SETTING = Setting(Calls(DEFAULT_RULES, frozenset()), MACHINE)
+ON_DEVICE = Setting(Calls(DEFAULT_RULES, frozenset()), Machine.of("opencl"))
 THREADS = """\
 function f(A: float32[64], B: out float32[64])
   thread blockIdx.x b in [0, 8):
@@ -32,7 +33,8 @@ function f(A: float32[64], B: out float32[64])
 def observed(pipeline, function):
     """What the pipeline gives, and the functions before and after each of its passes."""
     seen = []
-    result = pipeline.run(function, SETTING, lambda name, before, after: seen.append((name, before, after)))
+    setting = SETTING if pipeline in (LLVM, C) else ON_DEVICE
+    result = pipeline.run(function, setting, lambda name, before, after: seen.append((name, before, after)))
     return result, seen
 
 

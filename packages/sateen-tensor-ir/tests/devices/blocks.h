@@ -159,3 +159,8 @@ template <class To, class From> To bits_of(From value) {
 }
 
 }  // namespace blocks
+
+/* The vectors of a type by a language's name of it, which may be pointed to where its elements lie. */
+#define VECTORS(type, name) \
+  struct __attribute__((may_alias, aligned(2 * sizeof(type)))) name##2 { type elements[2]; }; \
+  struct __attribute__((may_alias, aligned(4 * sizeof(type)))) name##4 { type elements[4]; };

@@ -108,7 +108,8 @@ class TextConnection:
 
     def load(self, code: bytes) -> ctypes.CDLL:
         """A library with a function `run_K` for each kernel K of a text."""
-        text, language = code.decode(), self.language
+        language = self.language
+        text = code.decode().replace("*(threadgroup ", "*(")  # the word is `static`, which pointers can't be
         bodies = language.heads.split(text)[1:]
         runs = [
             f'extern "C" int run_{name}(const int64_t *grid, const int64_t *size, void *const *places, '

@@ -11,6 +11,17 @@
 #define threadIdx (blocks::thread)
 inline void __syncthreads() { blocks::barrier(); }
 
+VECTORS(signed char, char)
+VECTORS(unsigned char, uchar)
+VECTORS(short, short)
+VECTORS(unsigned short, ushort)
+VECTORS(int, int)
+VECTORS(unsigned, uint)
+VECTORS(long long, longlong)
+VECTORS(unsigned long long, ulonglong)
+VECTORS(float, float)
+VECTORS(double, double)
+
 inline int __float_as_int(float x) { return blocks::bits_of<int>(x); }
 inline unsigned __float_as_uint(float x) { return blocks::bits_of<unsigned>(x); }
 inline float __int_as_float(int x) { return blocks::bits_of<float>(x); }

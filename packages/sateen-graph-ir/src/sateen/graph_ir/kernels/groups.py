@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sateen.graph_ir.ir import ByFunction, Graph, Node, Value, canonical_text, note_node
-from sateen.graph_ir.memory import allow_overwriting, hoist_scratch
+from sateen.graph_ir.memory import DEVICE_ALIGNMENT, allow_overwriting, hoist_scratch
 from sateen.graph_ir.ops import Fused
 from sateen.runtime import DeviceKind
 from sateen.tensor_ir import Machine, lower, te
-from sateen.tensor_ir.ir import Function
+from sateen.tensor_ir.ir import Buffer, Function
 from sateen.tensor_ir.lowering import serialize_loops, spread_over_threads
 from sateen.topi.methods import Method
 from sateen.topi.operators import Operator
@@ -104,4 +105,11 @@ def _lower(body: Graph, name: str, machine: Machine) -> tuple[Function, list[te.
         assert len(masters) <= 1
         (masters or [last])[0].schedule_on(machine)(schedule, outputs[0], machine)
     arguments = [views[v].tensor for v in body.inputs] + outputs
-    return lower(schedule, arguments, name), outputs
+    return lower(schedule, arguments, name, buffers=_places(arguments, machine)), outputs
+
+
+def _places(arguments: Sequence[te.Tensor], machine: Machine) -> dict[te.Tensor, Buffer]:
+    """Memory at the places that a device's plan gives values; a processor's callers may give any."""
+    if machine.kind is DeviceKind.CPU:
+        return {}
+    return {t: Buffer(t.name, t.shape, t.dtype, alignment=DEVICE_ALIGNMENT) for t in arguments}

@@ -117,7 +117,7 @@ class LoopBody:
         for node in dict.fromkeys(n for root in roots for n in walk(root)):
             self.nodes += 1
             if isinstance(node, Load):
-                is_optional = node in optional and not _is_in_bounds(node, analyzer)
+                is_optional = node in optional and not is_in_bounds(node, analyzer)
                 self.loads.append(self._place(node, analyzer, is_optional))
             elif isinstance(node, Address) or (isinstance(node, ex.Call) and is_external(node.name)):
                 raise DependentError(f"it calls a function that may do anything: {node}")
@@ -174,7 +174,8 @@ class LoopBody:
         return all(atom is self.var or inner.isdisjoint(walk(atom)) for atom in first.terms)
 
 
-def _is_in_bounds(load: Load, analyzer: Analyzer) -> bool:
+def is_in_bounds(load: Load, analyzer: Analyzer) -> bool:
+    """Whether an access is within its buffer for all values of the variables that are known."""
     for index, extent in zip(load.indices, load.buffer.shape, strict=True):
         low, high = analyzer.interval(analyzer.form(index))
         if low is None or high is None or low < 0 or not isinstance(extent, ex.Const) or high >= extent.value:

@@ -23,6 +23,7 @@ from sateen.tensor_ir.lowering.fold_blocks import fold_blocks
 from sateen.tensor_ir.lowering.index_width import shorten_fixed_indices, shorten_indices
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 from sateen.tensor_ir.lowering.interleave_threads import interleave_threads
+from sateen.tensor_ir.lowering.join_accesses import join_accesses
 from sateen.tensor_ir.lowering.keep_in_registers import keep_in_registers
 from sateen.tensor_ir.lowering.leave_loops import leave_loops
 from sateen.tensor_ir.lowering.limit_data_indices import limit_data_indices
@@ -137,6 +138,12 @@ def _with_accumulators(function: Function, setting: Setting) -> Function:
     return promote_accumulators(function, setting.machine, setting.listener)
 
 
+def _with_moves(function: Function, setting: Setting) -> Function:
+    gpu = setting.machine.gpu
+    assert gpu is not None
+    return join_accesses(function, gpu.access_bytes)
+
+
 LLVM = Pipeline(
     (
         ("leave_loops", lambda function, setting: leave_loops(function, setting.listener)),
@@ -160,10 +167,10 @@ C = Pipeline(
 
 
 def _kernels_as_text(
-    device: Device, *first: tuple[str, FunctionPass], most_blocks: int | None = None
+    device: Device, *own: tuple[str, FunctionPass], most_blocks: int | None = None
 ) -> Pipeline[DeviceProgram]:
-    """The passes for kernels whose text another compiler reads, which keeps values in registers itself: `first` those
-    that only this device needs, which takes `most_blocks` along an axis."""
+    """The passes for kernels whose text another compiler reads, which keeps values in registers itself: `own` those
+    that not all devices need. The device takes `most_blocks` along an axis."""
 
     def split(function: Function) -> DeviceProgram:
         program = split_host_device(function, device)
@@ -172,11 +179,11 @@ def _kernels_as_text(
 
     return Pipeline(
         (
-            *first,
             ("refuse_imports", lambda function, _: refuse_imports(function)),
             ("refuse_flushing", lambda function, _: refuse_flushing(function)),
             ("expand_instructions", _without_foreign),
             ("expand_calls", _expand),
+            *own,
             ("share_warp_memory", lambda function, _: replace(function, body=share_warp_memory(function.body))),
             ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
         ),
@@ -204,9 +211,10 @@ def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
     )
 
 
-OPENCL = _kernels_as_text(opencl())
-CUDA_C = _kernels_as_text(cuda())
-METAL = _kernels_as_text(metal())
+_JOIN = ("join_accesses", _with_moves)
+OPENCL = _kernels_as_text(opencl(), _JOIN)
+CUDA_C = _kernels_as_text(cuda(), _JOIN)
+METAL = _kernels_as_text(metal(), _JOIN)
 WEBGPU = _kernels_as_text(
     webgpu(), ("limit_data_indices", lambda function, _: limit_data_indices(function)), most_blocks=WEBGPU_BLOCKS
 )

@@ -26,6 +26,8 @@ class Gpu:
     """Registers of 4 bytes that a thread may have without spills."""
     bandwidth: float
     """Bytes of memory per second."""
+    access_bytes: int = 16
+    """What a thread loads or stores at once; 4 where a kernel has no vectors in memory, or makes them itself."""
 
     @staticmethod
     def of(target: Target) -> Gpu | None:
@@ -48,7 +50,7 @@ _GENERATIONS = {
     "sm_86": replace(_VOLTA, units=82, unit_threads=1536, bandwidth=9e11),
     "sm_89": replace(_VOLTA, units=58, unit_threads=1536, bandwidth=3e11),
     "sm_90": replace(_VOLTA, units=132, bandwidth=3.3e12),
-    "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10),
+    "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10, access_bytes=4),
 }
 """Generations of CUDA by the name of their code, each as its usual product: V100, T4, A100, A10 to RTX 3090, L4, H100
 (CUDA C++ Programming Guide, "Compute Capabilities"). Kernels whose shared memory has a fixed size get 48 KiB on all. A
@@ -59,7 +61,7 @@ _KINDS = {
     DeviceKind.CUDA: _GENERATIONS["sm_75"],
     DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11),
     DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11),
-    DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11),
+    DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11, access_bytes=4),
 }
 """Devices whose generation a target leaves open, by kind. ROCm's is Vega 64, Metal's the least of Apple's own
 processors, WebGPU's what every adapter has (WebGPU, 3.6.2: limits)."""

@@ -22,7 +22,9 @@ class KernelDialect(Dialect):
     Texts are templates. Those of `pointer` and `scalar`, the parameters of a kernel, know their `$place` among all of
     them; `positions` are parameters behind these. `block` and `thread` are the position of a thread along an axis,
     which is `$number` (0, 1, 2) or `$letter` (x, y, z). `kernel` is a head, with its `$threads` of a block, along axes
-    `$x`, `$y`, `$z`. `header` begins a text, `float64_header` one with float64.
+    `$x`, `$y`, `$z`. `header` begins a text, `float64_header` one with float64. `spaces` are the words for kinds of
+    memory before a type that is pointed to, `vectors` the names of element types in those of vectors, `aligned` an
+    array's attribute that makes it begin at a multiple of `$bytes`.
     """
 
     kernel: str
@@ -35,6 +37,9 @@ class KernelDialect(Dialect):
     shared: str
     constant: str
     barriers: Mapping[Scope, str]
+    spaces: Mapping[Scope, str]
+    vectors: Mapping[str, str]
+    aligned: str
     header: str = ""
     float64_header: str = ""
     most_parameters: int | None = None
@@ -87,7 +92,10 @@ OPENCL_C = KernelDialect(
     scalar="const $type $name",
     block="get_group_id($number)",
     thread="get_local_id($number)",
-    shared="__local $type $name[$size];",
+    shared="__local $type $name[$size]",
+    spaces={Scope.GLOBAL: "__global ", Scope.SHARED: "__local ", Scope.LOCAL: "__private "},
+    vectors={**_INTEGERS, "float32": "float", "float64": "double"},
+    aligned=" __attribute__((aligned($bytes)))",
     constant="__constant",
     barriers={Scope.SHARED: "barrier(CLK_LOCAL_MEM_FENCE);", Scope.GLOBAL: "barrier(CLK_GLOBAL_MEM_FENCE);"},
     float64_header="#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
@@ -123,7 +131,10 @@ CUDA_C = KernelDialect(
     scalar="const $type $name",
     block="blockIdx.$letter",
     thread="threadIdx.$letter",
-    shared="__shared__ $type $name[$size];",
+    shared="__shared__ $type $name[$size]",
+    spaces=dict.fromkeys((Scope.GLOBAL, Scope.SHARED, Scope.LOCAL), ""),
+    vectors={**_INTEGERS, "int64": "longlong", "uint64": "ulonglong", "float32": "float", "float64": "double"},
+    aligned=" __attribute__((aligned($bytes)))",
     constant="static __device__ const",
     barriers=dict.fromkeys((Scope.SHARED, Scope.GLOBAL), "__syncthreads();"),
 )  # fmt: skip
@@ -159,7 +170,10 @@ METAL = KernelDialect(
     ),
     block="sateen_block.$letter",
     thread="sateen_thread.$letter",
-    shared="threadgroup $type $name[$size];",
+    shared="threadgroup $type $name[$size]",
+    spaces={Scope.GLOBAL: "device ", Scope.SHARED: "threadgroup ", Scope.LOCAL: "thread "},
+    vectors={name: word for name, word in _INTEGERS.items() if "64" not in name} | {"float32": "float"},
+    aligned=" __attribute__((aligned($bytes)))",
     constant="constant",
     barriers={
         Scope.SHARED: "threadgroup_barrier(mem_flags::mem_threadgroup);",

@@ -47,11 +47,16 @@ def literal(value: ex.Scalar, dtype: DType) -> Code:
     return Code(text, UNARY if text.startswith("-") else ATOM)
 
 
-def storage_type(dtype: DType, types: Mapping[str, str]) -> str:
-    """The name of the type of an element in memory: a bool is a byte, a 16-bit float its bits."""
+def stored_as(dtype: DType) -> DType:
+    """The type of an element in memory: a bool is a byte, a 16-bit float its bits."""
     if dtype.is_bool:
-        return types["uint8"]
-    return types["uint16" if dtype.is_float and dtype.bits == 16 else str(dtype)]
+        return DType.of("uint8")
+    return DType.of("uint16") if dtype.is_float and dtype.bits == 16 else dtype
+
+
+def storage_type(dtype: DType, types: Mapping[str, str]) -> str:
+    """The name of the type of an element in memory."""
+    return types[str(stored_as(dtype))]
 
 
 def array(qualifiers: str, name: str, buffer: Buffer, types: Mapping[str, str]) -> str:
