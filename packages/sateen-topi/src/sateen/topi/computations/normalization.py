@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
@@ -25,9 +26,12 @@ from sateen.topi.schedules import (
     accumulator_type,
     elements,
     extent_of,
+    for_machines,
     host_of,
+    host_on_device,
     in_registers,
     on_cpu,
+    reduce_by_threads,
     register_tile,
     share_among_threads,
 )
@@ -144,7 +148,14 @@ def group_normalization(x: View, scale: View, bias: View, groups: int, epsilon: 
         place = share_among_threads(stage, [b, group], elements(host) * 4, machine)
         rows.schedule_statistics(s, stage, place, machine)
 
-    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), on_cpu(schedule))
+    def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        host = host_on_device(s, result, output)
+        b, channel, *position = s[host].axes
+        group, member = s[host].split(channel, size)
+        tail = "shift" if size > 1 else "guard"  # no element beyond a group, which would need another's statistics
+        rows.schedule_on_device(s, result, host, [b, group], [member, *position], [], machine, tail)
+
+    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), for_machines(schedule, on_device))
 
 
 def blocked_instance_normalization(x: View, scale: View, bias: View, epsilon: float) -> Computation:
@@ -255,7 +266,12 @@ def local_response_normalization(x: View, size: int, alpha: float, beta: float, 
         s[tile].reorder(*s[tile].op.reduce_axis, *data, lane)
         register_tile(s[tile], *data, lane)
 
-    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), on_cpu(schedule))
+    def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        assert machine.gpu is not None
+        host = host_on_device(s, result, output)
+        reduce_by_threads(s, squares, host, prod(x.shape[2:]) * channels, machine.gpu)
+
+    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), for_machines(schedule, on_device))
 
 
 def _power(base: Expr, exponent: float) -> Expr:

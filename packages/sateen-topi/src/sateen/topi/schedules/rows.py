@@ -12,14 +12,18 @@ from math import prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr, IterVar
-from sateen.topi.schedules.by_element import schedule_by_element
 from sateen.topi.schedules.computation import Computation, for_machines
-from sateen.topi.schedules.register_tiles import elements, extent_of, host_of, reduce_in_vectors, share_among_threads
-from sateen.topi.schedules.thread_tiles import host_on_device
+from sateen.topi.schedules.register_tiles import (
+    elements,
+    extent_of,
+    host_of,
+    reduce_in_vectors,
+    shape_of,
+    share_among_threads,
+)
+from sateen.topi.schedules.thread_reductions import Shares, compute_across, reduce_by_threads, share_terms
+from sateen.topi.schedules.thread_tiles import bind_elements, host_on_device, own_columns
 from sateen.topi.types import Layout, View
-
-ROW_THREADS = 256
-"""The most threads that share a row on a device."""
 
 
 def flattened(index: Sequence[Expr], extents: Sequence[int]) -> Expr:
@@ -103,43 +107,97 @@ class Rows:
             self._schedule(s, result, output, machine)
 
         def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-            self._schedule_on_device(s, result, output, machine)
+            host = host_on_device(s, result, output)
+            axes = list(s[host].axes)
+            outer, row, inner = axes[: self.begin], axes[self.begin : self.end], axes[self.end :]
+            self.schedule_on_device(s, result, host, outer, row, inner, machine)
 
         view = View(result, self.shape, Layout.row_major(len(self.shape)))
         return Computation((view,), for_machines(schedule, on_device))
 
-    def _schedule_on_device(self, s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machine) -> None:
-        """A block per row, whose threads share its elements and combine their parts of each statistic.
+    def schedule_on_device(
+        self,
+        s: te.Schedule,
+        result: te.Tensor,
+        host: te.Tensor,
+        outer: Sequence[IterVar],
+        row: Sequence[IterVar],
+        inner: Sequence[IterVar],
+        machine: Machine,
+        tail: str = "guard",
+    ) -> None:
+        """Bind the loops of the host, the result or what reads it in place, and compute all stages there. `tail` is
+        that of a row whose threads have not equally many elements.
 
-        Rows across memory get a thread for each element and for each statistic, so that neighbours read neighbours.
+        A block has some neighbouring rows. The threads of a row combine their parts of each statistic, then write it.
+        Where rows are few and long, statistics have kernels of their own, and a thread writes an element.
         """
-        gpu = machine.gpu
+        gpu, stage = machine.gpu, s[host]
         assert gpu is not None
-        if self.inner > 1:
-            schedule_by_element(s, output, machine)
-            return
-        host = host_on_device(s, result, output)
         if host is not result:
             s[result].compute_inline()
-        threads = 1 << (min(self.length, gpu.block_threads, ROW_THREADS).bit_length() - 1)
-        stage = s[host]
-        axes = list(stage.axes)
-        row = stage.fuse(*axes[self.begin :])
-        if self.begin:
-            block = stage.fuse(*axes[: self.begin])
-        else:
-            block, row = stage.split(row, self.length)
-        stage.bind(block, te.thread_axis("blockIdx.x"))
-        stage.bind(stage.split(row, threads)[1], te.thread_axis("threadIdx.x"))
         for tensor in self.stages:
+            if not tensor.op.reduce_axis:
+                s[tensor].compute_inline()
+        statistics = [tensor for tensor in self.stages if tensor.op.reduce_axis]
+        if 0 in shape_of(host):
+            return
+        columns = own_columns(t.dtype for t in statistics[0].op.inputs)
+        shares = Shares.of(self.outer * self.inner, self.length, self.inner, columns, gpu)
+        if shares.parts > 1:
+            for tensor in statistics:
+                reduce_by_threads(s, tensor, tensor, self.inner, gpu)
+            bind_elements(stage, [*outer, *row, *inner])
+            return
+        across = self.inner > 1
+        r = stage.fuse(*row) if across else stage.fuse(*row, *inner)
+        if outer:
+            o = stage.fuse(*outer)
+        else:
+            o, r = stage.split(r, self.length)
+        if across:
+            i, own = stage.split(stage.fuse(*inner), shares.results, tail="shift" if gpu.warp == 1 else "guard")
+            stage.reorder(o, i, own, r)
+            block = stage.fuse(o, i)
+        else:
+            block, own = stage.split(o, shares.results)
+        stage.bind(block, te.thread_axis("blockIdx.x"))
+        if gpu.warp == 1:
+            self._compute_alone(s, statistics, stage, (block, own, r), columns)
+            return
+        on_x = across or shares.threads == 1
+        own_thread, turns = ("threadIdx.x", "threadIdx.y") if on_x else ("threadIdx.y", "threadIdx.x")
+        stage.bind(own, te.thread_axis(own_thread))
+        if shares.threads > 1:
+            stage.bind(stage.split(r, shares.threads, tail=tail)[1], te.thread_axis(turns))
+        for tensor in statistics:
             part = s[tensor]
-            if not part.op.reduce_axis:
-                part.compute_inline()
-                continue
             part.set_scope("shared")
             part.compute_at(stage, block)
-            (terms,) = part.op.reduce_axis
-            part.bind(part.split(terms, threads)[1], te.thread_axis("threadIdx.x"))
+            part.bind(part.fuse(*part.axes), te.thread_axis(own_thread))
+            share_terms(part, shares.threads, turns)
+
+    def _compute_alone(
+        self,
+        s: te.Schedule,
+        statistics: Sequence[te.Tensor],
+        host: te.Stage,
+        loops: tuple[IterVar, IterVar, IterVar],
+        columns: int,
+    ) -> None:
+        """Rows, or neighbouring rows at once, by a thread with vectors: the loops are those over blocks, the rows of
+        one, and a row."""
+        block, own, r = loops
+        if self.inner == 1:
+            for tensor in statistics:
+                reduce_in_vectors(s, tensor, columns, host, own, 1)
+            host.vectorize(host.split(r, min(columns, self.length), tail="partition")[1])
+            return
+        host.reorder(block, r, own)
+        host.vectorize(own)
+        for tensor in statistics:
+            s[tensor].set_scope("register")
+            compute_across(s[tensor], host, block)
 
     def _schedule(self, s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machine) -> None:
         host = host_of(s, result, output, machine)

@@ -11,14 +11,24 @@ from dataclasses import dataclass
 from math import prod
 
 from sateen.tensor_ir import te
+from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
-from sateen.topi.schedules.register_tiles import between, elements, extent_of, reduce_in_vectors, shape_of
+from sateen.topi.schedules.register_tiles import (
+    between,
+    elements,
+    extent_of,
+    reduce_in_vectors,
+    register_tile,
+    shape_of,
+)
 from sateen.topi.schedules.thread_tiles import ELEMENT_THREADS, own_columns
 
 ALONE_TERMS = 16
 """The terms along memory that a thread adds alone, and the fewest that are worth another thread of a result."""
 PART_TERMS = 32
-"""The fewest terms of each thread that are worth a second kernel."""
+"""The fewest terms of each thread in a part, which a second kernel combines with the others."""
+WHOLE_TERMS = 128
+"""The terms of a thread up to which a second kernel costs more than it saves."""
 LONGEST_SUM = 1024
 """The most terms that a thread combines one after the other: this bounds its time, and the error of a sum."""
 
@@ -62,6 +72,8 @@ class Shares:
 
 def _parts(busy: int, terms: int, turns: int, gpu: Gpu) -> int:
     """The parts of a reduction for `busy` threads that work at once and take `turns` terms in a step."""
+    if terms <= turns * WHOLE_TERMS:
+        return 1
     wanted = min(gpu.units * gpu.unit_threads // busy, terms // (turns * PART_TERMS))
     return max(1, wanted, -(-terms // (turns * LONGEST_SUM)))
 
@@ -131,11 +143,15 @@ def _across_alone(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, results
     stage.reorder(*loops, columns)
     block = stage.fuse(*loops)
     stage.bind(block, te.thread_axis("blockIdx.x"))
-    stage.unroll(columns)
-    own.compute_at(stage, block)
-    own.reorder(*own.op.reduce_axis, *own.axes)
-    for axis in own.axes:
-        own.unroll(axis)
+    stage.vectorize(columns)
+    compute_across(own, stage, block)
+
+
+def compute_across(reduction: te.Stage, host: te.Stage, place: IterVar) -> None:
+    """Compute neighbouring results at once, in the vectors of a thread."""
+    reduction.compute_at(host, place)
+    reduction.reorder(*reduction.op.reduce_axis, *reduction.axes)
+    register_tile(reduction, *reduction.axes)
 
 
 def _column(tensor: te.Tensor) -> int:

@@ -106,9 +106,10 @@ def host_on_device(s: te.Schedule, result: te.Tensor, output: te.Tensor) -> te.T
     return result
 
 
-def bind_elements(stage: te.Stage) -> IterVar:
-    """A thread for each element; returns the loop over threads, at which to compute what an element needs."""
-    one = stage.fuse(*stage.axes)
+def bind_elements(stage: te.Stage, loops: Sequence[IterVar] = ()) -> IterVar:
+    """A thread for each element, from the stage's `loops`, by default its axes; returns the loop over threads, at which
+    to compute what an element needs."""
+    one = stage.fuse(*(loops or stage.axes))
     threads = min(extent_of(one.extent), ELEMENT_THREADS)
     block, thread = stage.split(one, threads)
     stage.bind(block, te.thread_axis("blockIdx.x"))
