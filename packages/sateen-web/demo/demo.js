@@ -44,10 +44,12 @@ async function trying(work) {
 
 async function useNetwork(source, name) {
   say(`Loading ${name} …`);
-  network = await ask("load", { source, threads: navigator.hardwareConcurrency });
+  const device = parameters.get("device") ?? undefined;
+  network = await ask("load", { source, threads: navigator.hardwareConcurrency, device });
   const { height, width } = extentsOf(network.input);
   Object.assign(element("picture"), { width, height });
   element("network-name").textContent = `${name}, ${network.input.dtype}[${network.input.shape.join(", ")}]`;
+  element("device").textContent = network.where;
   say("Choose a picture, drop one here, or start the camera.");
 }
 
@@ -134,7 +136,9 @@ await trying(async () => {
     if (!response.ok) throw new Error(`${parameters.get("labels")}: expected labels, found status ${response.status}`);
     labels = labelsOf(await response.text());
   }
-  const model = parameters.get("model");
+  const [model, webgpu] = ["model", "webgpu"].map((name) => parameters.get(name));
+  const address = (relative) => new URL(relative, location.href).href;
   if (model === null) say("Choose a network.");
-  else await useNetwork(new URL(model, location.href).href, model);
+  else if (webgpu === null) await useNetwork(address(model), model);
+  else await useNetwork({ webgpu: address(webgpu), wasm: address(model) }, model);
 });

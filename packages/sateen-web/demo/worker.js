@@ -5,13 +5,17 @@ import { load } from "../src/index.js";
 let model;
 
 const VERBS = {
-  async load({ source, threads }) {
-    const next = await load(source, { threads });
+  async load({ source, threads, device }) {
+    const next = await load(source, { threads, device });
     model?.close(); // its threads end; if the next one can't be loaded it goes on
     model = next;
     const [input] = model.inputs;
     const [output] = model.outputs;
-    return { input: { name: input.name, shape: input.shape, dtype: input.dtype }, labels: model.labels[output.name] };
+    return {
+      input: { name: input.name, shape: input.shape, dtype: input.dtype },
+      labels: model.labels[output.name],
+      where: placeOf(model),
+    };
   },
 
   /** The numbers of the first output, and the milliseconds of the run. */
@@ -21,6 +25,12 @@ const VERBS = {
     return { values: output.numbers(), milliseconds: performance.now() - start };
   },
 };
+
+/** What runs a network, in words. */
+function placeOf({ device, deviceName, threads, refusal }) {
+  if (device === "webgpu") return `WebGPU: ${deviceName}`;
+  return `WebAssembly, threads: ${threads}${refusal === undefined ? "" : `, since ${refusal.message}`}`;
+}
 
 self.onmessage = async ({ data: { id, verb, given } }) => {
   try {

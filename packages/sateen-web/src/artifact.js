@@ -8,6 +8,7 @@ import { booleanOf, fieldsOf, integerOf, listOf, objectOf, parse, textOf } from 
 import { digestOf, hexadecimal } from "./digest.js";
 import { ELEMENT_TYPES } from "./element_types.js";
 import { ArtifactError } from "./errors.js";
+import { launchesOf, stepsOf } from "./launches.js";
 import { countOf } from "./tensor.js";
 
 const MAGIC = [0x89, 0x53, 0x41, 0x54, 0x4e, 0x0d, 0x0a, 0x1a];
@@ -17,6 +18,8 @@ const DIGEST_BYTES = 32;
 const PAGE = 4096;
 const LEAF_BYTES = 4 << 20;
 const SECTIONS = ["library", "parameters"];
+const DEVICE_SECTION = "kernels"; // which artifacts for devices have
+const LEAST_BLOCK_BYTES = 64;
 const ENTRY = "run";
 const MOST_BYTES = 2 ** 48;
 const MOST_MANIFEST_BYTES = 64 << 20;
@@ -73,7 +76,8 @@ class Parameter {
 }
 
 /**
- * The artifact in bytes, its manifest checked; `library` and `parameters` are sections, checked when they are read.
+ * The artifact in bytes, its manifest checked; `library`, `parameters` and, for a device, `kernels` are sections, checked
+ * when they are read. `blockSizes` are the bytes of the memory of a run: inputs, outputs, parameters, workspace.
  *
  * Throws ArtifactError for bytes that are cut short, altered, of another version or no artifact.
  */
@@ -84,15 +88,22 @@ export async function readArtifact(bytes) {
   const sections = sectionsOf(fields.sections, first, bytes);
   const inputs = parametersOf(fields.inputs, "inputs");
   const outputs = parametersOf(fields.outputs, "outputs");
+  const workspaceBytes = workspaceOf(fields.variants);
+  const blocks = [sections.get("parameters").bytes.length, workspaceBytes].map((size) => Math.max(size, LEAST_BLOCK_BYTES));
+  const blockSizes = [...inputs.map((p) => p.bytes), ...outputs.map((p) => p.bytes), ...blocks];
+  const steps = stepsOf(fields.steps ?? []);
   return {
     producer: textOf(fields.producer, "the producer", 512),
     target: textOf(fields.target, "the target", 65536),
     inputs,
     outputs,
-    workspaceBytes: workspaceOf(fields.variants),
+    blockSizes,
     labels: labelsOf(fields.labels ?? {}, outputs),
     library: sections.get("library"),
     parameters: sections.get("parameters"),
+    kernels: sections.get(DEVICE_SECTION),
+    steps,
+    launches: launchesOf(fields.launches ?? [], blockSizes, steps.length),
   };
 }
 
@@ -139,7 +150,7 @@ function sectionsOf(value, first, bytes) {
     const size = integerOf(fields.size, `the size of ${what}`, 0, MOST_BYTES);
     const count = Math.ceil(size / LEAF_BYTES);
     const leaves = listOf(fields.leaves, `the digests of ${what}`, count);
-    if (booleanOf(fields.required, `whether ${what} is required`) && !SECTIONS.includes(name)) {
+    if (booleanOf(fields.required, `whether ${what} is required`) && ![...SECTIONS, DEVICE_SECTION].includes(name)) {
       throw new ArtifactError(`${what} is required, but this sateen-web does not know it; renew sateen-web`);
     }
     if (start + size > bytes.length) {

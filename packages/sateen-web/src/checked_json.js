@@ -13,10 +13,14 @@ export function parse(bytes, what) {
   }
 }
 
-/** An object with at least these keys. */
-export function fieldsOf(value, what, keys) {
+/** An object with these keys; without `more` it has no others. */
+export function fieldsOf(value, what, keys, { more = true } = {}) {
   const found = objectOf(value, what);
   const missing = keys.filter((key) => !Object.hasOwn(found, key));
+  const others = Object.keys(found).filter((key) => !more && !keys.includes(key));
+  if (others.length > 0) {
+    throw new ArtifactError(`expected ${what} to have ${keys.join(", ")} alone; found ${others.join(", ").slice(0, 200)}`);
+  }
   if (missing.length > 0) {
     throw new ArtifactError(`expected ${what} to have ${keys.join(", ")}; found no ${missing.join(", ")}`);
   }

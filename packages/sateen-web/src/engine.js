@@ -9,16 +9,27 @@ const PROBES = new Map([
 ]);
 const VECTOR = 0x7b;
 
-/** Throws ArtifactError unless this engine runs code for a target. */
+const DEVICES = {
+  wasm: { title: "WebAssembly", target: "wasm32" },
+  webgpu: { title: "WebGPU", target: "webgpu" },
+};
+
+/** What runs code for a target: "wasm" or "webgpu". Throws ArtifactError if neither does, or not the `expected` one. */
+export function deviceOf(target, expected) {
+  const found = target.split(" ")[0] === "webgpu" ? "webgpu" : "wasm";
+  const isKnown = found === "webgpu" || optionOf(target, "mtriple").startsWith("wasm32-");
+  if (isKnown && (expected === undefined || expected === found)) return found;
+  const listed = Object.entries(DEVICES).filter(([device]) => expected === undefined || expected === device);
+  const [titles, targets] = ["title", "target"].map((key) => listed.map(([, named]) => named[key]));
+  throw new ArtifactError(
+    `expected code for ${titles.join(" or ")}, found some for ${target}; compile the model again with --target ` +
+      targets.join(" or "),
+  );
+}
+
+/** Throws ArtifactError unless this engine has what code of WebAssembly for a target needs. */
 export function checkTarget(target) {
-  const words = target.split(" ");
-  const option = (name) => words.find((word) => word.startsWith(`-${name}=`))?.slice(name.length + 2) ?? "";
-  if (!option("mtriple").startsWith("wasm32-")) {
-    throw new ArtifactError(
-      `expected code for WebAssembly, found some for ${target}; compile the model again with --target wasm32`,
-    );
-  }
-  for (const feature of option("mattr").split(",")) {
+  for (const feature of optionOf(target, "mattr").split(",")) {
     if (feature.startsWith("+") && !hasFeature(feature.slice(1))) {
       throw new ArtifactError(
         `expected an engine of WebAssembly with ${feature.slice(1)}, which the network needs, found one without; ` +
@@ -26,6 +37,11 @@ export function checkTarget(target) {
       );
     }
   }
+}
+
+/** The value of an option in the text of a target. */
+function optionOf(target, name) {
+  return target.split(" ").find((word) => word.startsWith(`-${name}=`))?.slice(name.length + 2) ?? "";
 }
 
 /** The target that suits this engine: with its vectors, and with threads where they are to be had. */

@@ -1,4 +1,4 @@
-/** Runs networks that sateen compiled to WebAssembly, in browsers and Node. */
+/** Runs networks that sateen compiled to WebAssembly or for WebGPU, in browsers and Node. */
 
 export type ElementTypeName =
   | "int8" | "int16" | "int32" | "int64"
@@ -66,6 +66,9 @@ export class TimeResult {
   toString(): string;
 }
 
+/** What runs networks. */
+export type DeviceName = "webgpu" | "wasm";
+
 /** A network that is ready to run; `load` makes it. */
 export class Model {
   private constructor();
@@ -74,32 +77,50 @@ export class Model {
   /** What the elements along the last axis of an output are called, by its name, where the model tells. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly target: string;
+  /** What runs the network. */
+  readonly device: DeviceName;
+  /** What a device of WebGPU calls itself; of WebAssembly nothing. */
+  readonly deviceName: string;
+  /** Why a network that has an artifact for WebGPU runs on WebAssembly; otherwise undefined. */
+  readonly refusal: DeviceError | undefined;
   /** The threads of a run, the caller's among them. */
   readonly threads: number;
   /** The bytes of the network's memory. */
   readonly memoryBytes: number;
-  /** The outputs by name, new tensors. Throws ArgumentError for inputs that don't fit, ExecutionError for a failure. */
+  /**
+   * The outputs by name, new tensors. Throws ArgumentError for inputs that don't fit, ExecutionError for a failure,
+   * DeviceLostError if the device is gone.
+   */
   run(inputs: Record<string, Input>): Promise<Record<string, Tensor>>;
-  /** Times samples of runs, after some that are not counted, in which the engine compiles the network once more. */
+  /** Times samples of runs, after some that are not counted, in which an engine of WebAssembly compiles it once more. */
   time(inputs: Record<string, Input>, options?: TimeOptions): Promise<TimeResult>;
-  /** End the threads. The model can't run from then on. */
+  /** End the threads, or the use of the device. The model can't run from then on. */
   close(): void;
 }
 
 export interface LoadOptions {
   /** The most threads of a run, to 256; 1 by default. Artifacts for `wasm32-threads` use them where memory can be shared. */
   threads?: number;
-  /** The most bytes of the network's memory, which has at most 4 GiB. */
+  /** The most bytes of the network's memory, which for WebAssembly has at most 4 GiB. */
   memoryBytes?: number;
+  /** The one thing that may run the network. */
+  device?: DeviceName;
+  /** What has adapters of WebGPU: `navigator.gpu` by default. It has `requestAdapter` of WebGPU's `GPU`. */
+  gpu?: { requestAdapter(): Promise<unknown> };
 }
 
+/** Where an artifact is: its bytes, or a URL as text or value, relative to the page, or `file:` in Node. */
+export type Source = ArrayBuffer | ArrayBufferView | string | URL;
+
 /**
- * The network of an artifact, which is bytes, or a URL as text or value: relative to the page, or `file:` in Node.
+ * The network of an artifact; or of one of each kind: WebGPU's where the browser has a device for it, otherwise
+ * WebAssembly's, with the reason in `refusal` of the model.
  *
- * Throws ArtifactError for an artifact that can't be fetched, is damaged, or made for another machine, OutOfMemoryError
- * if there is no memory for it, ArgumentError for a source of another kind and for options without meaning.
+ * Throws ArtifactError for an artifact that can't be fetched, is damaged, or made for another machine, DeviceError if
+ * there is no device of WebGPU for it, OutOfMemoryError if there is no memory for it, ArgumentError for a source of
+ * another kind and for options without meaning.
  */
-export function load(source: ArrayBuffer | ArrayBufferView | string | URL, options?: LoadOptions): Promise<Model>;
+export function load(source: Source | { webgpu: Source; wasm: Source }, options?: LoadOptions): Promise<Model>;
 
 /** The base of all errors that this package throws for a fault outside itself. */
 export class SateenError extends Error {}
@@ -107,6 +128,10 @@ export class SateenError extends Error {}
 export class ArgumentError extends SateenError {}
 /** An artifact that can't be read, is damaged, of another version, or made for another machine. */
 export class ArtifactError extends SateenError {}
+/** There is no device of WebGPU, or it lacks what a network needs, or refuses its code. */
+export class DeviceError extends SateenError {}
+/** A device of WebGPU that is gone: its models can't run any more, and are to be loaded again. */
+export class DeviceLostError extends DeviceError {}
 /** Compiled code that ran and failed. */
 export class ExecutionError extends SateenError {}
 /** There is no memory for a network. */

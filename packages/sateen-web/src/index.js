@@ -1,6 +1,14 @@
-/** Runs networks that sateen compiled to WebAssembly, in browsers and Node. */
+/** Runs networks that sateen compiled to WebAssembly or for WebGPU, in browsers and Node. */
 
-export { ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError, SateenError } from "./errors.js";
+export {
+  ArgumentError,
+  ArtifactError,
+  DeviceError,
+  DeviceLostError,
+  ExecutionError,
+  OutOfMemoryError,
+  SateenError,
+} from "./errors.js";
 export { load } from "./load.js";
 export { Model } from "./model.js";
 export { Tensor } from "./tensor.js";

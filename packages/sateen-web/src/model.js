@@ -1,30 +1,24 @@
 /** A loaded network: arrays by name in, arrays by name out. */
 
-import { contentOf, parameterOf, readArtifact } from "./artifact.js";
-import { ELEMENT_TYPES } from "./element_types.js";
-import { checkTarget } from "./engine.js";
-import { ArgumentError, ArtifactError } from "./errors.js";
-import { Library } from "./library.js";
+import { readArtifact } from "./artifact.js";
+import { checkTarget, deviceOf } from "./engine.js";
+import { ArgumentError } from "./errors.js";
 import { Tensor, countOf, isArrayOf, nameOf } from "./tensor.js";
-import { timed } from "./timing.js";
+import { WasmNetwork } from "./wasm_network.js";
+import { LaunchedNetwork } from "./webgpu/launched_network.js";
 
-const ENTRY = "run";
-const LEAST_BLOCK_BYTES = 64;
-const UINT8 = ELEMENT_TYPES.get("uint8");
+const NETWORKS = { wasm: WasmNetwork, webgpu: LaunchedNetwork };
 
 /** A network that is ready to run. `inputs` and `outputs` tell names, element types and shapes. */
 export class Model {
   #artifact;
-  #library;
-  #arrays;
-  #call;
+  #network;
 
-  /** Use `load`, which makes models. */
-  constructor(artifact, library, arrays) {
+  /** Use `load`, which makes models. `refusal` is why it does not run on the device that was preferred. */
+  constructor(artifact, network, refusal) {
     this.#artifact = artifact;
-    this.#library = library;
-    this.#arrays = arrays;
-    this.#call = library.bind(ENTRY, arrays);
+    this.#network = network;
+    this.refusal = refusal;
     Object.freeze(this);
   }
 
@@ -45,45 +39,55 @@ export class Model {
     return this.#artifact.target;
   }
 
+  /** What runs the network: "wasm" or "webgpu". */
+  get device() {
+    return this.#network.device;
+  }
+
+  /** What a device of WebGPU calls itself. */
+  get deviceName() {
+    return this.#network.deviceName;
+  }
+
   /** The threads of a run, the caller's among them. */
   get threads() {
-    return this.#library.threads;
+    return this.#network.threads;
   }
 
   /** The bytes of the network's memory. */
   get memoryBytes() {
-    return this.#library.memoryBytes;
+    return this.#network.memoryBytes;
   }
 
-  /** End the threads. The model can't run from then on. */
+  /** End the threads, or the use of the device. The model can't run from then on. */
   close() {
-    this.#library.close();
+    this.#network.close();
   }
 
   /**
    * The outputs by name, new tensors. An input is an array of its element type in row-major order, or a tensor.
    *
-   * Throws ArgumentError for inputs that don't fit, ExecutionError if the network fails.
+   * Throws ArgumentError for inputs that don't fit, ExecutionError if the network fails, DeviceLostError.
    */
   async run(inputs) {
-    this.#give(inputs);
-    this.#call();
-    return this.#results();
+    const results = await this.#network.run(this.#given(inputs));
+    const tensors = this.outputs.map(({ name, type, shape }, i) => {
+      return [name, new Tensor(new type.array(results[i].buffer), shape, type.name)];
+    });
+    return Object.fromEntries(tensors);
   }
 
   /**
-   * Times `repeat` samples of `number` runs each, after runs that are not counted: one, and the first time those of a
-   * tenth of a second, in which the engine compiles the network once more. If a sample would last less than
+   * Times `repeat` samples of `number` runs each, after runs that are not counted: one, and of WebAssembly the first time
+   * those of a tenth of a second, in which the engine compiles the network once more. If a sample would last less than
    * `minSeconds`, `number` is raised until it does not.
    */
   async time(inputs, options) {
-    this.#give(inputs);
-    this.#library.warm(ENTRY, this.#call);
-    return timed(this.#call, options);
+    return this.#network.time(this.#given(inputs), options);
   }
 
-  /** Copy the inputs into memory. */
-  #give(inputs) {
+  /** The elements of the inputs in their order. */
+  #given(inputs) {
     if (typeof inputs !== "object" || inputs === null || ArrayBuffer.isView(inputs) || Array.isArray(inputs)) {
       throw new ArgumentError(
         `run: expected an object of arrays by name, for ${listed(this.inputs)}; found ${nameOf(inputs)}`,
@@ -94,57 +98,16 @@ export class Model {
         throw new ArgumentError(`run: expected inputs ${listed(this.inputs)}; found "${name}"`);
       }
     }
-    const given = this.inputs.map((parameter) => elementsOf(parameter, inputs[parameter.name]));
-    given.forEach((elements, index) => {
-      const source = new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength);
-      this.#library.bytesOf(this.#arrays[index]).set(source);
-    });
-  }
-
-  #results() {
-    const first = this.inputs.length;
-    const tensors = this.outputs.map(({ name, type, shape }, index) => {
-      const bytes = this.#library.bytesOf(this.#arrays[first + index]).slice();
-      return [name, new Tensor(new type.array(bytes.buffer), shape, type.name)];
-    });
-    return Object.fromEntries(tensors);
+    return this.inputs.map((parameter) => elementsOf(parameter, inputs[parameter.name]));
   }
 }
 
-/** The network of an artifact in bytes, its module compiled and its parameters in memory; options as of `load`. */
-export async function modelOf(bytes, options) {
+/** The network of an artifact in bytes, ready to run; options as of `load`, and why another device was passed over. */
+export async function modelOf(bytes, { device, refusal, ...options }) {
   const artifact = await readArtifact(bytes);
-  checkTarget(artifact.target);
-  const library = await Library.of(await contentOf(artifact.library), options);
-  try {
-    const blocks = [artifact.parameters.bytes.length, artifact.workspaceBytes].map((size) => ({
-      type: UINT8,
-      shape: [Math.max(size, LEAST_BLOCK_BYTES)],
-    }));
-    const parameters = [...artifact.inputs, ...artifact.outputs, ...blocks];
-    checkEntry(library, parameters);
-    const arrays = parameters.map(({ type, shape }) => library.room(type, shape));
-    const model = new Model(artifact, library, arrays);
-    for await (const { start, leaf } of artifact.parameters.checkedLeaves()) {
-      library.bytesOf(arrays.at(-2)).set(leaf, start);
-    }
-    return model;
-  } catch (error) {
-    library.close();
-    throw error;
-  }
-}
-
-/** Throws ArtifactError unless the library says of itself what the manifest says. */
-function checkEntry(library, expected) {
-  const found = (library.functions.get(ENTRY)?.parameters ?? []).map((p) => parameterOf(p, "arguments"));
-  const forms = (parameters) => parameters.map(({ type, shape }) => `${type.name}[${shape}]`).join(", ");
-  if (forms(found) !== forms(expected)) {
-    throw new ArtifactError(
-      `expected a library of ${forms(expected)}, as the manifest says, found ${forms(found)}: ` +
-        "it belongs to another artifact; compile the model again",
-    );
-  }
+  const found = deviceOf(artifact.target, device);
+  if (found === "wasm") checkTarget(artifact.target);
+  return new Model(artifact, await NETWORKS[found].of(artifact, options), refusal);
 }
 
 /** The elements of an input that fits its parameter. Throws ArgumentError for another one. */

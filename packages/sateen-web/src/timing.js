@@ -32,27 +32,34 @@ export class TimeResult {
 
 /**
  * Times `repeat` samples of `number` calls each, after one call that is not counted. If a sample would last less than
- * `minSeconds`, `number` is raised until it does not. Throws ArgumentError for counts below 1 and negative times.
+ * `minSeconds`, `number` is raised until it does not. `finished` waits for what calls have begun. Throws ArgumentError for
+ * counts below 1 and negative times.
  */
-export function timed(call, { number = 1, repeat = 10, minSeconds = 0 } = {}) {
+export async function timed(call, { number = 1, repeat = 10, minSeconds = 0 } = {}, finished = () => {}) {
   requireOptions({ number, repeat, minSeconds });
+  const take = (count) => sample(call, count, finished);
   call();
-  const count = lasting(call, number, minSeconds);
-  return new TimeResult(
-    Array.from({ length: repeat }, () => sample(call, count) / count),
-    count,
-  );
+  await finished();
+  const count = await lasting(take, number, minSeconds);
+  const samples = [];
+  while (samples.length < repeat) samples.push((await take(count)) / count);
+  return new TimeResult(samples, count);
 }
 
 /**
  * Times calls against each other: `repeat` rounds with a sample of each, of at least `minSeconds`. Throws as `timed`.
  */
-export function timedInTurns(calls, { repeat = 10, minSeconds = 0 } = {}) {
+export async function timedInTurns(calls, { repeat = 10, minSeconds = 0 } = {}) {
   requireOptions({ number: 1, repeat, minSeconds });
+  const takes = calls.map((call) => (count) => sample(call, count));
   for (const call of calls) call();
-  const counts = calls.map((call) => lasting(call, 1, minSeconds));
-  const rounds = Array.from({ length: repeat }, () => calls.map((call, i) => sample(call, counts[i]) / counts[i]));
-  return counts.map((count, i) => new TimeResult(rounds.map((round) => round[i]), count));
+  const counts = [];
+  for (const take of takes) counts.push(await lasting(take, 1, minSeconds));
+  const samples = takes.map(() => []);
+  for (let round = 0; round < repeat; round++) {
+    for (const [i, take] of takes.entries()) samples[i].push((await take(counts[i])) / counts[i]);
+  }
+  return counts.map((count, i) => new TimeResult(samples[i], count));
 }
 
 function requireOptions({ number, repeat, minSeconds }) {
@@ -64,20 +71,21 @@ function requireOptions({ number, repeat, minSeconds }) {
   );
 }
 
-/** How many calls, at least `number`, last for some seconds. */
-function lasting(call, number, seconds) {
+/** How many calls, at least `number`, last for some seconds; `take` gives the seconds of so many. */
+async function lasting(take, number, seconds) {
   let count = number;
-  for (let found = sample(call, count); found < seconds; found = sample(call, count)) {
+  for (let found = await take(count); found < seconds; found = await take(count)) {
     const growth = found > 0 ? (seconds / found) * 1.2 : 10;
     count = Math.floor(count * Math.min(Math.max(growth, 1.5), 10)) + 1;
   }
   return count;
 }
 
-/** The seconds of some calls in a row. */
-function sample(call, count) {
+/** The seconds of some calls in a row, until what they have begun is finished. */
+async function sample(call, count, finished = () => {}) {
   const start = performance.now();
   for (let i = 0; i < count; i++) call();
+  await finished();
   return (performance.now() - start) / 1000;
 }
 

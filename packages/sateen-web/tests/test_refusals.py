@@ -107,17 +107,17 @@ def test_manifests_whose_values_are_wrong(
 
 def test_a_section_that_must_be_known_and_is_not(mlp: Artifact, refusal: Callable[[bytes], object]) -> None:
     def add(manifest: dict[str, dict[str, object]]) -> None:
-        manifest["sections"]["kernels"] = {"offset": 0, "size": 0, "required": True, "leaves": []}
+        manifest["sections"]["more"] = {"offset": 0, "size": 0, "required": True, "leaves": []}
 
-    words = 'section "kernels" is required, but this sateen-web does not know it; renew sateen-web'
+    words = 'section "more" is required, but this sateen-web does not know it; renew sateen-web'
     assert words in str(refusal(with_manifest(mlp.to_bytes(), add)))
 
 
 def test_an_artifact_for_another_machine(refusal: Callable[[bytes], object]) -> None:
     content = build(workloads.mlp(), "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64").to_bytes()
     assert refusal(content) == (
-        "ArtifactError: expected code for WebAssembly, found some for llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64; "
-        "compile the model again with --target wasm32"
+        "ArtifactError: expected code for WebAssembly or WebGPU, found some for llvm -mtriple=x86_64-linux-gnu "
+        "-mcpu=x86-64; compile the model again with --target wasm32 or webgpu"
     )
 
 
@@ -201,6 +201,8 @@ await attempt(() => sateen.load("file:///nowhere/network.sateen"));
 for (const threads of [0, 1.5, 257, "2"]) await attempt(() => sateen.load(bytesOf(given[0]), { threads }));
 await attempt(() => sateen.load(bytesOf(given[0]), { thread: 2 }));
 await attempt(() => sateen.load(bytesOf(given[0]), { memoryBytes: "1G" }));
+await attempt(() => sateen.load(bytesOf(given[0]), { device: "cpu" }));
+await attempt(() => sateen.load({ wasm: bytesOf(given[0]) }));
 await attempt(() => sateen.load("network.sateen"));
 const model = await sateen.load(bytesOf(given[0]));
 await attempt(() => model.time({ data: new Float32Array(784) }, { repeat: 0 }));
@@ -221,8 +223,10 @@ def test_sources_and_options_without_meaning(mlp: Artifact, refusal: Callable[[b
         "ArgumentError: expected threads from 1 to 256, found 1.5",
         "ArgumentError: expected threads from 1 to 256, found 257",
         'ArgumentError: expected threads from 1 to 256, found the text "2"',
-        "ArgumentError: expected the options threads and memoryBytes, found thread",
+        "ArgumentError: expected the options threads, memoryBytes, device and gpu, found thread",
         'ArgumentError: expected memoryBytes above 0, found the text "1G"',
+        'ArgumentError: expected "webgpu" or "wasm" for device, found the text "cpu"',
+        "ArgumentError: expected artifacts as { webgpu, wasm }, found { wasm }",
         ("ArgumentError: network.sateen: expected bytes or a whole URL, such as file:///…, as there is no page here"),
         (
             "ArgumentError: expected number and repeat of 1 or more and a finite minSeconds of 0 or more, "

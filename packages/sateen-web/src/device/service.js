@@ -115,7 +115,8 @@ export class Service {
 
   async #loadModel({ threads }, content) {
     if (content === undefined) return MISSING;
-    return { header: { model: this.#hold(await load(content, this.#limits(threads)), this.#models) } };
+    const network = await load(content, { ...this.#limits(threads), device: "wasm" });
+    return { header: { model: this.#hold(network, this.#models) } };
   }
 
   /** The limits of what is loaded; there are no more threads than processors, and as many for 0. */
@@ -130,10 +131,10 @@ export class Service {
     return NOTHING;
   }
 
-  #call({ module, function: name, arrays }, payload) {
+  async #call({ module, function: name, arrays }, payload) {
     const library = known(module, this.#libraries);
     const tensors = this.#given(arrays, payload);
-    this.#withCalls((callsOf) => callsOf(library).bind(name, tensors)());
+    await this.#withCalls((callsOf) => callsOf(library).bind(name, tensors)());
     const { parameters } = library.functions.get(name);
     return { payload: tensors.filter((_, i) => parameters[i].output && Array.isArray(arrays[i])).map(bytesOf) };
   }
@@ -141,17 +142,17 @@ export class Service {
   #time({ module, function: name, arrays, ...options }, payload) {
     const library = known(module, this.#libraries);
     const tensors = this.#given(arrays, payload);
-    return this.#withCalls((callsOf) => {
+    return this.#withCalls(async (callsOf) => {
       const call = callsOf(library).bind(name, tensors);
       library.warm(name, call);
-      return told(timed(call, optionsOf(options)));
+      return told(await timed(call, optionsOf(options)));
     });
   }
 
   #timeInTurns({ calls, ...options }) {
-    return this.#withCalls((callsOf) => {
+    return this.#withCalls(async (callsOf) => {
       const bound = calls.map((call) => this.#cycling(call, callsOf));
-      const times = timedInTurns(bound, optionsOf(options, calls.length));
+      const times = await timedInTurns(bound, optionsOf(options, calls.length));
       return { header: { times: times.map(({ samples, number }) => [[...samples], number]) } };
     });
   }
@@ -171,14 +172,14 @@ export class Service {
   }
 
   /** What some work gives, which gets calls for libraries; what they have written is read when it is done. */
-  #withCalls(work) {
+  async #withCalls(work) {
     const calls = new Map();
     const callsOf = (library) => {
       if (!calls.has(library)) calls.set(library, new PlacedCalls(library));
       return calls.get(library);
     };
     try {
-      const result = work(callsOf);
+      const result = await work(callsOf);
       for (const placed of calls.values()) placed.read();
       return result;
     } finally {

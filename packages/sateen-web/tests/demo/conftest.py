@@ -16,6 +16,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +28,8 @@ _OPTIONS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
     "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--remote-debugging-pipe",
 )  # fmt: skip
+WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
+"""The options with which Chromium has WebGPU on the processor."""
 _SECONDS = 60
 _CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 _CALLER_READS, _CALLER_WRITES = 4, 3
@@ -34,13 +37,13 @@ _CALLER_READS, _CALLER_WRITES = 4, 3
 
 
 class Page:
-    """A page at an address. Chromium ends with it."""
+    """A page at an address. Chromium, which has more options than here, ends with it."""
 
-    def __init__(self, program: str, folder: Path, address: str) -> None:
+    def __init__(self, program: str, folder: Path, address: str, options: tuple[str, ...] = ()) -> None:
         there_reads, self._to = os.pipe()
         self._from, there_writes = os.pipe()
         joined = f'exec "$0" "$@" {_CALLER_WRITES}<&{there_reads} {_CALLER_READS}>&{there_writes}'
-        command = ["bash", "-c", joined, program, *_OPTIONS, f"--user-data-dir={folder}", "about:blank"]
+        command = ["bash", "-c", joined, program, *_OPTIONS, *options, f"--user-data-dir={folder}", "about:blank"]
         with (folder / "log").open("wb") as log:
             pipes = (there_reads, there_writes)
             self._process = subprocess.Popen(command, pass_fds=pipes, stdout=log, stderr=log)
@@ -116,14 +119,32 @@ class Page:
 
 
 @pytest.fixture
-def open_page(tmp_path: Path) -> Iterator[Callable[[str], Page]]:
-    """Opens a page in Chromium; skipped where that is missing."""
+def open_page(tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Opens a page in Chromium, with more options after the address; skipped where Chromium is missing."""
     if _CHROMIUM is None:
         pytest.skip("chromium is not installed")
-    program, folder = _CHROMIUM, tmp_path / "chromium"
-    folder.mkdir()
+    program, numbers = _CHROMIUM, count()
     with ExitStack() as stack:
-        yield lambda address: stack.enter_context(Page(program, folder, address))
+
+        def opened(address: str, *options: str) -> Page:
+            folder = tmp_path / f"chromium{next(numbers)}"  # of its own, or the one that is open answers
+            folder.mkdir()
+            return stack.enter_context(Page(program, folder, address, options))
+
+        yield opened
+
+
+@pytest.fixture
+def open_webgpu_page(open_page: Callable[..., Page]) -> Callable[[str], Page]:
+    """Opens a page in Chromium with WebGPU on the processor; skipped where it has none."""
+
+    def opened(address: str) -> Page:
+        page = open_page(address, *WEBGPU)
+        if not page.value("navigator.gpu?.requestAdapter().then((adapter) => adapter !== null) ?? false"):
+            pytest.skip("this Chromium has no WebGPU on the processor")
+        return page
+
+    return opened
 
 
 class _Isolating(http.server.SimpleHTTPRequestHandler):

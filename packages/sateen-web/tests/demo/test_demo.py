@@ -144,6 +144,33 @@ def test_pictures_are_dropped_and_come_from_the_camera(
     assert page.value("document.getElementById('camera').textContent") == "Start the camera"
 
 
+def test_squeezenet_runs_by_webgpu_where_the_browser_has_it(
+    site: tuple[Path, str], open_page: Callable[..., Any], open_webgpu_page: Callable[[str], Any], tmp_path: Path
+) -> None:
+    """Otherwise by WebAssembly; the page says which, and the labels are the same."""
+    folder, address = site
+    graph = workloads.squeezenet(image=32)
+    for target in ("wasm32", "webgpu"):
+        build(graph, target).save(folder / f"{target}.sateen")
+    colours = np.random.default_rng(3).integers(0, 255, (32, 32, 3)).astype(np.uint8)
+    Image.fromarray(colours).save(tmp_path / "noise.png")
+
+    def told(page: Any) -> tuple[str, object]:
+        page.wait_for("document.getElementById('message').textContent.startsWith('Choose a picture')")
+        page.choose_file("#file", tmp_path / "noise.png")
+        page.wait_for("document.querySelectorAll('#best li').length === 5")
+        return page.value("document.getElementById('device').textContent"), page.value(BEST)
+
+    url = f"{address}/demo/index.html?model=../wasm32.sateen&webgpu=../webgpu.sateen"
+    where, best = told(open_webgpu_page(url))
+    forced, by_wasm = told(open_page(f"{url}&device=wasm"))
+    without, again = told(open_page(url))
+    assert where.startswith("WebGPU: ")
+    assert forced == "WebAssembly, threads: 1"
+    assert without.startswith(f"{forced}, since expected a device of WebGPU, found none")
+    assert best == by_wasm == again
+
+
 def test_what_the_page_refuses_it_says(site: tuple[Path, str], open_page: Callable[[str], Any]) -> None:
     folder, address = site
     build(workloads.squeezenet(image=64), "llvm -mtriple=aarch64-linux-gnu").save(folder / "other.sateen")

@@ -1,0 +1,98 @@
+/**
+ * The text of kernels in WGSL: its parts, and bindings that are merged (docs/design/devices.md of sateen).
+ *
+ * WebGPU refuses a kernel that reads a buffer and writes it through two bindings, in other parts too, and one that binds
+ * overlapping parts to be written. So all bindings of a buffer that is written are made to be written, and places that
+ * overlap share one; the numbers of a launch tell where each begins.
+ */
+
+const PART = /^\/\/ kernel (\w+)$/m;
+const BINDING = /^@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+): (.+;)\n/gm;
+const ENABLED = /^enable (\w+);$/gm;
+
+/** One kernel with what it shares with others: a text that stands alone. `bindings` are its buffers in their order. */
+export class KernelText {
+  constructor(name, text, bindings) {
+    this.name = name;
+    this.text = text;
+    this.bindings = bindings;
+  }
+
+  /**
+   * The bindings for buffers in places, {memory, begin, end} each: {number, isWritten, positions}.
+   *
+   * Those that overlap in a memory that the kernel writes share one; if there are more than `most`, so do all of one
+   * memory.
+   */
+  partition(places, most) {
+    const written = new Set(places.filter((_, i) => this.bindings[i].isWritten).map(({ memory }) => memory));
+    let shared = groups(overlaps(places, written));
+    if (shared.length > most) shared = groups(places.map(({ memory }) => memory));
+    return shared.map((positions) => ({
+      number: this.bindings[positions[0]].number,
+      isWritten: written.has(places[positions[0]].memory),
+      positions,
+    }));
+  }
+
+  /** The text with these bindings. */
+  merged(shared) {
+    const names = new Map();
+    const declared = new Map();
+    for (const { isWritten, positions } of shared) {
+      const [first, ...others] = positions.map((i) => this.bindings[i]);
+      const access = isWritten ? "read_write" : "read";
+      declared.set(first.name, `@group(0) @binding(${first.number}) var<storage, ${access}> ${first.name}: `);
+      for (const { name } of others) names.set(name, first.name);
+    }
+    const text = this.text.replace(BINDING, (line, _, __, name, type) =>
+      declared.has(name) ? `${declared.get(name)}${type}\n` : "",
+    );
+    return text.replace(/\w+/g, (word) => names.get(word) ?? word);
+  }
+}
+
+/** The kernels of a text, by name. */
+export function kernelsOf(text) {
+  const [head, ...parts] = text.split(PART);
+  const kernels = new Map();
+  for (let i = 0; i < parts.length; i += 2) {
+    const [name, part] = [parts[i], parts[i + 1]];
+    const bindings = Array.from(part.matchAll(BINDING), ([, number, access, buffer]) => ({
+      number: Number(number),
+      isWritten: access === "read_write",
+      name: buffer,
+    }));
+    kernels.set(name, new KernelText(name, `${head}// kernel ${name}${part}`, bindings));
+  }
+  return kernels;
+}
+
+/** The extensions of WGSL that a text enables. */
+export function extensionsOf(text) {
+  return Array.from(text.matchAll(ENABLED), ([, name]) => name);
+}
+
+/**
+ * For each place its memory and the first position of those that it overlaps, directly or by others, as a key; in a
+ * memory that is only read that is its own.
+ */
+function overlaps(places, written) {
+  const first = places.map((_, i) => i);
+  const reached = new Map();
+  for (const i of [...first].sort((a, b) => places[a].begin - places[b].begin)) {
+    const { memory, begin, end } = places[i];
+    if (!written.has(memory)) continue;
+    const [until, other] = reached.get(memory) ?? [0, 0];
+    if (begin < until) first[i] = other;
+    reached.set(memory, [Math.max(until, end), first[i]]);
+  }
+  return places.map(({ memory }, i) => `${memory}:${first[i]}`);
+}
+
+/** The positions of equal keys, in the order of their first ones. */
+function groups(keys) {
+  const found = new Map();
+  keys.forEach((key, position) => found.set(key, [...(found.get(key) ?? []), position]));
+  return [...found.values()];
+}
