@@ -6,13 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from sateen.graph_ir.ir import GraphBuilder, verify_graph
+from sateen.graph_ir.ir import GraphBuilder, Problem, verify_graph
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Conv, WinogradConv
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.convolution import Blocks, Direct, Winograd
+from sateen.topi.computations.convolution import Blocks, Direct, Rectangles, Winograd
+from sateen.topi.computations.strips import Strips
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 transform = partial(choose_methods, machine=MACHINE)
@@ -83,3 +84,20 @@ def test_groups_are_left_alone():
     g.output(g.add(Conv(groups=2), g.input("x", "float32", (1, 32, 16, 16)), w))
     graph = g.finish()
     assert transform(graph) is graph
+
+
+@pytest.mark.parametrize(("target", "kind"), [("opencl", Rectangles), ("opencl -mcpu=processor", Strips)])
+def test_devices_have_methods_of_their_own_in_row_major_layouts(target, kind):
+    before, machine = network(), Machine.of(target)
+    after = choose_methods(before, machine)
+    (node,) = after.nodes
+    assert isinstance(node.op, Conv)
+    best, *others = [c.method for c in Problem.of(before.nodes[0]).candidates(machine)]
+    assert isinstance(best, kind)
+    assert node.method == best
+    (choice,) = node.layouts(node.input_types, machine)
+    assert choice.inputs == (None, None, None)
+    assert choice.outputs == (None,)
+    (node,) = choose_methods(before, machine, known=lambda problem: (Direct(1, 4, 1), others[-1])).nodes
+    assert node.method == others[-1]
+    assert node.outputs == before.outputs

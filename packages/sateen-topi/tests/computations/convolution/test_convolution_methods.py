@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from sateen.runtime import DType
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.convolution import ConvolutionShapes, Direct, Winograd
-from sateen.topi.computations.convolution.methods import cpu_candidates as candidates
+from sateen.topi.computations.convolution import ConvolutionShapes, Direct, Rectangles, Winograd
+from sateen.topi.computations.convolution import conv_candidates as candidates
+from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
 
 AVX512 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
@@ -87,3 +89,55 @@ def test_where_each_byte_counts_a_larger_weight_must_save_more():
 def test_no_weight_is_larger_in_flash(target):
     methods = [c.method for c in candidates(problem(64, 64, 56), Machine.of(target)) if c.cycles < float("inf")]
     assert not any(isinstance(method, Winograd) for method in methods)
+
+
+def test_direct_and_winograd_are_for_float32_in_one_group():
+    given = problem(64, 64, 28)
+    assert candidates(given, AVX512)
+    assert candidates(replace(given, dtype=DType.of("float16")), AVX512) == []
+    assert candidates(replace(given, weight=(64, 32, 3, 3), groups=2), AVX512) == []
+
+
+@pytest.mark.parametrize("target", ["opencl", "cuda -mcpu=sm_90", "cuda", "metal", "webgpu", "rocm"])
+@pytest.mark.parametrize("given", [problem(64, 64, 56), problem(3, 64, 224, 7, 2), problem(512, 1000, 7, 1)])
+def test_rectangles_are_within_the_result_and_the_limits_of_the_device(target, given):
+    machine = Machine.of(target)
+    gpu, (height, width) = machine.gpu, given.output
+    found = candidates(given, machine)
+    assert 20 <= len({c.method for c in found}) == len(found) <= 48
+    assert found == sorted(found, key=lambda c: c.cycles)
+    for c in found:
+        m = c.method
+        assert isinstance(m, Rectangles)
+        assert (m.rows * m.columns) % m.positions == 0
+        assert m.groups == 1
+        assert m.rows <= height
+        assert m.columns <= width
+        assert m.tile.height <= given.weight[0]
+        assert m.tile.fits(gpu)
+        area = ((m.rows - 1) * given.window.strides[0] + 1) * ((m.columns - 1) * given.window.strides[1] + 1)
+        assert 4 * area * m.channels <= gpu.shared_bytes
+
+
+def test_kernels_without_place_have_no_rectangles():
+    opencl = Machine.of("opencl")
+    assert candidates(problem(2, 3, 96, kernel=31), opencl)
+    assert candidates(problem(2, 3, 96, kernel=95), opencl) == []
+
+
+def test_a_rectangle_has_a_part_of_a_group_or_several_groups():
+    opencl, given = Machine.of("opencl"), problem(64, 64, 28)
+    two = [c.method for c in candidates(replace(given, weight=(64, 32, 3, 3), groups=2), opencl)]
+    assert {m.groups for m in two} == {1}
+    assert all(m.tile.height <= 32 for m in two)
+    depthwise = [c.method for c in candidates(replace(given, weight=(64, 1, 3, 3), groups=64), opencl)]
+    assert max(m.groups for m in depthwise) > 1
+    assert all(m.tile.height == m.groups for m in depthwise)
+
+
+def test_strips_are_for_any_groups():
+    processor = Machine.of("opencl -mcpu=processor")
+    given = problem(64, 64, 28)
+    for one in (given, replace(given, weight=(64, 1, 3, 3), groups=64)):
+        best = candidates(one, processor)[0].method
+        assert best == Strips(4, 28)

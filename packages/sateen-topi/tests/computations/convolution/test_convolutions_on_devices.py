@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import Machine, build_functions, lower, te
-from sateen.topi.computations.convolution import conv
+from sateen.topi.computations.convolution import Rectangles, conv
+from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
+from sateen.topi.methods import Method
 from sateen.topi.types import View, compute
 
 CASES = [
@@ -56,6 +58,23 @@ def test_convolutions_of_any_size(
     (found,) = on_device(computation, *arrays, epilogue=relu)
     views = [view(a, f"x{i}") for i, a in enumerate(arrays)]
     (expected,) = run_views(computation(*views), views, arrays, epilogue=relu)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", [Rectangles(3, 4, 2, 2, 4, 2), Rectangles(1, 6, 1, 8, 1, 4), Strips(4, 5)])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
+def test_every_method_gives_the_convolution(
+    on_device: Any, run_views: Any, view: Any, random: Any, method: Method, strides: tuple[int, int]
+) -> None:
+    options = {"pads": (1, 0, 2, 1), "strides": strides}
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in ((1, 6, 17, 16), (9, 6, 3, 3))]
+
+    def computation(*views: View) -> Any:
+        return conv(*views, None, window(arrays[1].shape, options), method=method)
+
+    (found,) = on_device(computation, *arrays)
+    views = [view(a, f"x{i}") for i, a in enumerate(arrays)]
+    (expected,) = run_views(computation(*views), views, arrays)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import te
-from sateen.topi.computations.products import matmul
+from sateen.topi.computations.products import Tiled, matmul
+from sateen.topi.computations.strips import Strips
+from sateen.topi.methods import Method
 from sateen.topi.types import View, compute
 
 SHAPES = [
@@ -61,3 +63,10 @@ def test_both_operands_may_be_one(on_device: Any, random: Any) -> None:
     x = random.standard_normal((40, 40)).astype(np.float32)
     (found,) = on_device(lambda a: matmul(a, a), x)
     np.testing.assert_allclose(found, x.astype(np.float64) @ x, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", [Tiled(4, 2, 8, 1, 8), Tiled(2, 4, 2, 8, 4), Tiled(8, 1, 4, 4, 1), Strips(4, 8)])
+def test_every_method_gives_the_product(on_device: Any, random: Any, method: Method) -> None:
+    x, y = (random.standard_normal(shape).astype(np.float32) for shape in ((45, 70), (70, 50)))
+    (found,) = on_device(lambda a, b: matmul(a, b, method=method), x, y)
+    np.testing.assert_allclose(found, x.astype(np.float64) @ y, rtol=1e-5, atol=1e-5)

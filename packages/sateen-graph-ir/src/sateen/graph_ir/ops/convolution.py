@@ -13,16 +13,17 @@ from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, 
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution
 from sateen.topi.computations.convolution import (
-    CANDIDATES,
     TRANSFORMS,
     Blocks,
     ConvolutionShapes,
     Direct,
+    Rectangles,
     Transform,
     Winograd,
     winograd_loss,
     winograd_weight,
 )
+from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import may_be_at_least
 from sateen.topi.methods import Candidate, Method
@@ -35,7 +36,7 @@ from sateen.topi.operators import (
     require,
 )
 from sateen.topi.schedules import Computation, sum_lanes
-from sateen.topi.types import FLOAT32, INT32, Layout, View, takes_weight
+from sateen.topi.types import INT32, Layout, View, takes_weight
 
 ROW_MAJOR_SLOWDOWN = 2.0
 """The slowdown of a convolution that is row-major although blocks of channels fit."""
@@ -48,7 +49,7 @@ class Conv(Windowed):
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd)
+    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd, Rectangles, Strips)
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
@@ -87,7 +88,7 @@ class Conv(Windowed):
         bias: View | None = None,
         *,
         outputs: Sequence[TensorType],
-        method: Direct | None = None,
+        method: Method | None = None,
     ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         return convolution.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, method)
@@ -96,12 +97,9 @@ class Conv(Windowed):
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
     ) -> Sequence[Candidate]:
         data, weight, *_ = (t for t in inputs if t is not None)
-        if self.groups != 1 or data.dtype != FLOAT32:
-            return ()
         window = window_of(self, weight.static_shape[2:], self.strides, self.pads, self.dilations)
-        candidates = CANDIDATES.get(machine.kind)
-        shapes = ConvolutionShapes(data.static_shape, weight.static_shape, window)
-        return [] if candidates is None else candidates(shapes, machine)
+        shapes = ConvolutionShapes(data.static_shape, weight.static_shape, window, self.groups, data.dtype)
+        return convolution.conv_candidates(shapes, machine)
 
     def substitute(self, method: Method) -> Substitution | None:
         if not isinstance(method, Winograd):
@@ -112,12 +110,12 @@ class Conv(Windowed):
         return Substitution(op, Blocks(method.rows, method.columns, method.vectors), {1: prepared})
 
     def layouts_by(
-        self, method: Direct | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+        self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
         found = convolution.conv_layouts(
             data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
-            sum_lanes(data.dtype, machine), 0 if method is None else method.vectors,
+            sum_lanes(data.dtype, machine), method.vectors if isinstance(method, Direct) else 0,
         )  # fmt: skip
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))

@@ -10,7 +10,8 @@ from typing import ClassVar
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import products
-from sateen.topi.computations.products import CANDIDATES, Packed, Strassen, determinant
+from sateen.topi.computations.products import Packed, Strassen, Tiled, determinant
+from sateen.topi.computations.strips import Strips
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
@@ -31,7 +32,7 @@ UNPACKED_SLOWDOWN = 1.1
 class MatMul(Operator):
     """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Packed, Strassen)
+    methods: ClassVar[tuple[type[Method], ...]] = (Packed, Strassen, Tiled, Strips)
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
@@ -54,16 +55,14 @@ class MatMul(Operator):
             require(x == y or 1 in (x, y), self, f"the stacks of {a} and {b} don't broadcast: {x} and {y}")
         return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
 
-    def compute(self, a: View, b: View, *, outputs: Sequence[TensorType], method: Packed | None = None) -> Computation:
-        """The panels of the right operand follow from the method."""
-        return products.matmul(a, b, outputs[0].memory_layout)
+    def compute(self, a: View, b: View, *, outputs: Sequence[TensorType], method: Method | None = None) -> Computation:
+        return products.matmul(a, b, outputs[0].memory_layout, method)
 
     def candidates(
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
     ) -> Sequence[Candidate]:
         a, b = (t for t in inputs if t is not None)
-        candidates = CANDIDATES.get(machine.kind)
-        return [] if candidates is None else candidates(a.static_shape, b.static_shape, a.dtype, machine)
+        return products.matmul_candidates(a.static_shape, b.static_shape, a.dtype, machine)
 
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, Strassen):
@@ -71,12 +70,13 @@ class MatMul(Operator):
         return None
 
     def layouts_by(
-        self, method: Packed | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+        self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
+        """The panels of the right operand are those of the method."""
         a, b = inputs
         if b.rank == 2:
             *rows, _ = a.static_shape
-            vectors = 0 if method is None else method.vectors
+            vectors = method.vectors if isinstance(method, Packed) else 0
             packed = products.packed_layout(prod(rows), b.static_shape[1], b.dtype, machine, vectors)
             yield LayoutChoice((None, packed), (None,))
             yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Problem, Value
@@ -47,9 +48,7 @@ def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default",
         way = node.op.substitute(method) or Substitution(node.op, method, {})
         for position in way.prepared:
             inputs[position] = _prepared(rewriter, inputs[position], way, position, prepared)
-        name = node.outputs[0].name
-        value = rewriter.insert(way.operator, *inputs, name=name, spans=node.spans, method=way.method)
-        rewriter.replace(node, value)
+        rewriter.put(replace(node, op=way.operator, method=way.method), tuple(inputs), node.outputs)
     return rewriter.finish()
 
 

@@ -28,6 +28,8 @@ class Gpu:
     """Bytes of memory per second."""
     access_bytes: int = 16
     """What a thread loads or stores at once; 4 where a kernel has no vectors in memory, or makes them itself."""
+    vector: int = 1
+    """Elements of 4 bytes that a thread computes at once."""
 
     @staticmethod
     def of(target: Target) -> Gpu | None:
@@ -50,7 +52,7 @@ _GENERATIONS = {
     "sm_86": replace(_VOLTA, units=82, unit_threads=1536, bandwidth=9e11),
     "sm_89": replace(_VOLTA, units=58, unit_threads=1536, bandwidth=3e11),
     "sm_90": replace(_VOLTA, units=132, bandwidth=3.3e12),
-    "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10, access_bytes=4),
+    "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10, access_bytes=4, vector=8),
 }
 """Generations of CUDA by the name of their code, each as its usual product: V100, T4, A100, A10 to RTX 3090, L4, H100
 (CUDA C++ Programming Guide, "Compute Capabilities"). Kernels whose shared memory has a fixed size get 48 KiB on all. A

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from sateen.runtime.errors import ArgumentError
 from sateen.topi.schedules import Computation
@@ -12,6 +12,8 @@ from sateen.topi.types import TensorType, View
 
 NUMERICS = ("strict", "default", "fast")
 """The levels of rearranging the sums of a network, from the strictest on (semantics 4.8)."""
+
+Way = TypeVar("Way")
 
 
 class Computable(Protocol):
@@ -55,7 +57,28 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A method of an operator, and its estimated cycles of all cores together."""
+    """A method of an operator, and its estimated cycles.
+
+    They are those of all cores of a processor together. For a device they are those of its busiest unit, if that does a
+    multiply-add of one thread in each.
+    """
 
     method: Method
     cycles: float
+
+
+def best_of_each(
+    ways: Iterable[Way], cycles: Callable[[Way], float], essence: Callable[[Way], object], each: int, most: int
+) -> list[Way]:
+    """The ways of least cycles, best first: at most `each` of those that agree in their essence, and `most` in all.
+
+    There may be many ways, so that they become methods only when they are chosen.
+    """
+    found: list[Way] = []
+    count: dict[object, int] = {}
+    for way in sorted(ways, key=cycles):
+        key = essence(way)
+        count[key] = count.get(key, 0) + 1
+        if count[key] <= each:
+            found.append(way)
+    return found[:most]

@@ -8,7 +8,7 @@ neighbours, with which they store equal values, so that threads test nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,6 +26,8 @@ OWN_COLUMNS = 32
 """The most columns of a thread that computes on vectors."""
 SHORT_COLUMNS = 4
 """The same of float16 and bfloat16."""
+TILES_OF_PART, MOST_TILES = 2, 24
+"""The most candidates for each part that a thread may have, and for all of them together."""
 GLOBAL_COST = 4.0
 """What a load of memory takes, for one of shared memory or a multiply-add."""
 BUSY_THREADS = 256
@@ -61,15 +63,11 @@ class ThreadTile:
         return self.threads_x * self.columns
 
 
-def thread_tile(rows: int, columns: int, batch: int, gpu: Gpu) -> ThreadTile:
-    """The tile of a product of `rows` by `columns` estimated to be fastest; it is no larger than the product."""
+def fitting_tiles(rows: int, columns: int, gpu: Gpu) -> Iterator[ThreadTile]:
+    """The tiles of a product of `rows` by `columns` that a device has place for; none is larger than the product."""
     threads = [1 << n for n in range(gpu.block_threads.bit_length())]
     tiles = (ThreadTile(ty, r, tx, c) for ty, tx, r, c in product(threads, threads, OWN_PARTS, OWN_PARTS))
-
-    def time(t: ThreadTile) -> float:
-        return term_time(t, t.height + t.width, -(-rows // t.height) * -(-columns // t.width) * batch, gpu)
-
-    return min((t for t in tiles if t.height <= rows and t.width <= columns and t.fits(gpu)), key=time)
+    return (t for t in tiles if t.height <= rows and t.width <= columns and t.fits(gpu))
 
 
 def term_time(tile: ThreadTile, loads: float, blocks: int, gpu: Gpu, own_loads: float | None = None) -> float:
@@ -85,10 +83,12 @@ def term_time(tile: ThreadTile, loads: float, blocks: int, gpu: Gpu, own_loads: 
     return of_unit * (tile.threads * of_thread + GLOBAL_COST * loads) * warps * waiting
 
 
-def shared_terms(elements: int, element_bytes: int, terms: int, gpu: Gpu) -> int:
-    """The terms of a reduction that a block loads at once, of `elements` each: a power of two of at most 32."""
+def shared_terms(elements: int, element_bytes: int, terms: int, gpu: Gpu) -> tuple[int, ...]:
+    """The numbers of terms of a reduction that a block may load at once, of `elements` each, the best first: a power of
+    two of at most 32, and half of it."""
     room = gpu.shared_bytes // RESIDENT_BLOCKS // (elements * element_bytes)
-    return 1 << (max(1, min(room, 32, terms)).bit_length() - 1)
+    most = 1 << (max(1, min(room, 32, terms)).bit_length() - 1)
+    return (most, most // 2) if most > 1 else (most,)
 
 
 def host_on_device(s: te.Schedule, result: te.Tensor, output: te.Tensor) -> te.Tensor:
@@ -133,29 +133,10 @@ def bind_tile(host: te.Stage, blocks: Sequence[IterVar], rows: IterVar, columns:
     return along_x
 
 
-def own_tile(rows: int, columns: int, factors: DType, gpu: Gpu) -> tuple[int, int]:
-    """The rows and columns that a thread with vectors computes of a result: few rows of many columns, which it reads
-    one behind the other."""
-    wide = own_columns([factors])
-    width = min(columns, wide)
-    most = gpu.thread_registers // width if wide == OWN_COLUMNS else wide
-    return min(rows, 1 << (max(most, 1).bit_length() - 1)), width
-
-
 def own_columns(operands: Iterable[DType]) -> int:
     """The most columns of a thread that computes on vectors of these types: it converts floats of 16 bits by many
     instructions each, and gets few of them."""
     return SHORT_COLUMNS if any(t.is_float and t.bits == 16 for t in operands) else OWN_COLUMNS
-
-
-def bind_own_tile(host: te.Stage, loops: Sequence[IterVar], rows: IterVar, columns: IterVar) -> IterVar:
-    """Give each iteration of `loops` to a thread, which computes a tile; returns the loop over threads."""
-    host.reorder(*loops, rows, columns)
-    host.unroll(rows)
-    host.unroll(columns)
-    one = host.fuse(*loops)
-    host.bind(one, te.thread_axis("blockIdx.x"))
-    return one
 
 
 def load_together(copy: te.Stage, tile: ThreadTile) -> None:

@@ -2,7 +2,8 @@
 
 from sateen.topi.computations.convolution.convolution import conv, conv_layouts
 from sateen.topi.computations.convolution.direct import Direct
-from sateen.topi.computations.convolution.methods import CANDIDATES
+from sateen.topi.computations.convolution.methods import conv_candidates
+from sateen.topi.computations.convolution.rectangles import Rectangles
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, OperandLayouts
 from sateen.topi.computations.convolution.transposed_convolution import conv_transpose, conv_transpose_layouts
 from sateen.topi.computations.convolution.winograd import winograd_conv
@@ -15,15 +16,16 @@ from sateen.topi.computations.convolution.winograd_transforms import (
 )
 
 __all__ = [
-    "CANDIDATES",
     "TRANSFORMS",
     "Blocks",
     "ConvolutionShapes",
     "Direct",
     "OperandLayouts",
+    "Rectangles",
     "Transform",
     "Winograd",
     "conv",
+    "conv_candidates",
     "conv_layouts",
     "conv_transpose",
     "conv_transpose_layouts",

@@ -11,17 +11,17 @@ from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
 from sateen.topi.computations.convolution.direct import Plan
-from sateen.topi.computations.convolution.rectangles import UNROLLED_TERMS, Rectangle, best_rectangle, unrolls_kernel
+from sateen.topi.computations.convolution.methods import device_candidates
+from sateen.topi.computations.convolution.rectangles import UNROLLED_TERMS, Rectangles, unrolls_kernel
+from sateen.topi.computations.convolution.shapes import ConvolutionShapes
+from sateen.topi.computations.strips import Strips, bind_strips
 from sateen.topi.schedules import (
     bind_elements,
-    bind_own_tile,
     bind_tile,
     extent_of,
     host_on_device,
     in_registers,
     load_together,
-    own_tile,
-    shared_terms,
 )
 
 
@@ -31,18 +31,32 @@ def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, mach
     assert gpu is not None
     host = host_on_device(s, plan.result, output)
     part = in_registers(s, plan.master, host)
-    if gpu.warp == 1:
-        _by_own_tiles(plan, s, s[host], s[part], gpu)
-        return
-    found = best_rectangle(plan, gpu)
-    if found is None:
-        if plan.source.copy is not None:
-            s[plan.source.copy].compute_inline()
-        s[part].compute_at(s[host], bind_elements(s[host]))
-        return
-    stage, sums = s[host], s[part]
-    sums.compute_at(stage, _bind(plan, stage, found))
-    step = _reduce(plan, sums, found, gpu)
+    match _method(plan, gpu):
+        case Strips() as method:
+            _by_strips(plan, s, s[host], s[part], method)
+        case Rectangles() as method:
+            _by_rectangles(plan, s, s[host], part, method)
+        case None:
+            if plan.source.copy is not None:
+                s[plan.source.copy].compute_inline()
+            s[part].compute_at(s[host], bind_elements(s[host]))
+
+
+def _method(plan: Plan, gpu: Gpu) -> Rectangles | Strips | None:
+    """The given method if it is one of devices, otherwise the best of the candidates, if there are any."""
+    if isinstance(plan.method, Rectangles | Strips):
+        return plan.method
+    data = plan.source.data
+    problem = ConvolutionShapes(data.shape, plan.weight.shape, plan.window, plan.groups, data.dtype)
+    best = next((c.method for c in device_candidates(problem, gpu)), None)
+    assert best is None or isinstance(best, Rectangles | Strips)
+    return best
+
+
+def _by_rectangles(plan: Plan, s: te.Schedule, stage: te.Stage, part: te.Tensor, method: Rectangles) -> None:
+    sums = s[part]
+    sums.compute_at(stage, _bind(plan, stage, method))
+    step = _reduce(plan, sums, method)
     copy, data, weight = plan.source.copy, plan.source.data.tensor, plan.weight.tensor
     shared = [s.cache_read(data, "shared", [part]) if copy is None else copy]
     if copy is not None or data is not weight:
@@ -50,23 +64,21 @@ def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, mach
     for tensor in shared:
         s[tensor].set_scope("shared")
         s[tensor].compute_at(sums, step)
-        load_together(s[tensor], found.tile)
+        load_together(s[tensor], method.tile)
 
 
-def _reduce(plan: Plan, sums: te.Stage, found: Rectangle, gpu: Gpu) -> IterVar:
+def _reduce(plan: Plan, sums: te.Stage, method: Rectangles) -> IterVar:
     """The loops of a thread's sums; returns the one over steps, for each of which a block loads copies."""
     axes = dict(zip(plan.master.op.reduce_axis, sums.op.reduce_axis, strict=True))
-    kernel, tile = [axes[k] for k in plan.kernel], found.tile
+    kernel, tile = [axes[k] for k in plan.kernel], method.tile
     if plan.channel is None:
         step, kernel[0] = sums.split(kernel[0], extent_of(kernel[0].extent))
         channels = [step]
     else:
-        terms = extent_of(plan.channel.extent)
-        count = terms if found.groups > 1 else shared_terms(found.channel_elements, plan.master.dtype.bytes, terms, gpu)
-        step, term = sums.split(axes[plan.channel], count)
+        step, term = sums.split(axes[plan.channel], method.channels)
         channels = [step, term]
     sums.reorder(*channels, *kernel, *sums.axes)
-    if unrolls_kernel(plan, tile):
+    if unrolls_kernel(plan.window, tile):
         for axis in kernel:
             sums.unroll(axis)
     elif tile.rows * tile.columns * extent_of(kernel[-1].extent) <= UNROLLED_TERMS:
@@ -76,41 +88,40 @@ def _reduce(plan: Plan, sums: te.Stage, found: Rectangle, gpu: Gpu) -> IterVar:
     return step
 
 
-def _by_own_tiles(plan: Plan, s: te.Schedule, stage: te.Stage, sums: te.Stage, gpu: Gpu) -> None:
-    """A tile of channels and neighbouring positions for each thread; what pads the input is written before."""
+def _by_strips(plan: Plan, s: te.Schedule, stage: te.Stage, sums: te.Stage, method: Strips) -> None:
+    """A strip of channels and neighbouring positions for each thread; what pads the input is written before."""
     if plan.source.copy is not None:
         bind_elements(s[plan.source.copy])
     n, o, *outer, x = stage.axes
-    rows, columns = own_tile(extent_of(o.extent), extent_of(x.extent), plan.source.data.tensor.dtype, gpu)
-    blocks, channel = stage.split(o, rows, tail="shift")
-    across, column = stage.split(x, columns, tail="shift")
-    sums.compute_at(stage, bind_own_tile(stage, [n, *outer, blocks, across], channel, column))
+    blocks, channel = stage.split(o, method.rows, tail="shift")
+    across, column = stage.split(x, method.columns, tail="shift")
+    sums.compute_at(stage, bind_strips(stage, [n, *outer, blocks, across], channel, column))
     sums.reorder(*sums.op.reduce_axis, *sums.axes)
     for axis in sums.axes:
         sums.unroll(axis)
 
 
-def _bind(plan: Plan, stage: te.Stage, found: Rectangle) -> IterVar:
+def _bind(plan: Plan, stage: te.Stage, method: Rectangles) -> IterVar:
     n, o, *outer, x = stage.axes
-    blocks, channels = _split_channels(plan, stage, o, found)
-    across, column = stage.split(x, found.columns, tail="shift")
+    blocks, channels = _split_channels(plan, stage, o, method)
+    across, column = stage.split(x, method.columns, tail="shift")
     if not outer:
-        return bind_tile(stage, [n, *blocks, across], channels, column, found.tile)
-    down, row = stage.split(outer[-1], found.rows, tail="shift")
-    strip, own = stage.split(row, found.own_rows)
+        return bind_tile(stage, [n, *blocks, across], channels, column, method.tile)
+    down, row = stage.split(outer[-1], method.rows, tail="shift")
+    strip, own = stage.split(row, method.own_rows)
     grid = [n, *outer[:-1], *blocks, down, across]
     stage.reorder(*grid, channels, own, strip, column)
-    return bind_tile(stage, grid, channels, stage.fuse(own, strip, column), found.tile)
+    return bind_tile(stage, grid, channels, stage.fuse(own, strip, column), method.tile)
 
 
-def _split_channels(plan: Plan, stage: te.Stage, o: IterVar, found: Rectangle) -> tuple[list[IterVar], IterVar]:
+def _split_channels(plan: Plan, stage: te.Stage, o: IterVar, method: Rectangles) -> tuple[list[IterVar], IterVar]:
     """The loops over the channels of blocks, and the one over those of a block."""
     if plan.groups == 1:
-        block, channels = stage.split(o, found.tile.height, tail="shift")
+        block, channels = stage.split(o, method.tile.height, tail="shift")
         return [block], channels
     group, channel = stage.split(o, extent_of(o.extent) // plan.groups)
-    if found.groups == 1:
-        block, channels = stage.split(channel, found.tile.height, tail="shift")
+    if method.groups == 1:
+        block, channels = stage.split(channel, method.tile.height, tail="shift")
         return [group, block], channels
-    block, own = stage.split(group, found.groups, tail="shift")
+    block, own = stage.split(group, method.groups, tail="shift")
     return [block], stage.fuse(own, channel)

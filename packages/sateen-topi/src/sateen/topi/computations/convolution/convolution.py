@@ -25,10 +25,11 @@ from sateen.topi.computations.arguments import (
     require_window,
 )
 from sateen.topi.computations.convolution.by_thread_tiles import schedule_by_thread_tiles
-from sateen.topi.computations.convolution.direct import Direct, Plan
+from sateen.topi.computations.convolution.direct import Plan
 from sateen.topi.computations.convolution.input import ConvolutionInput, is_wide
 from sateen.topi.computations.convolution.shapes import OperandLayouts
 from sateen.topi.computations.windows import Window
+from sateen.topi.methods import Method
 from sateen.topi.schedules import Computation, accumulator_type, for_machines, on_cpu
 from sateen.topi.types import INT32, Block, Layout, View
 
@@ -74,11 +75,12 @@ def _vectors(blocks: int, width: int) -> int:
 
 def conv(
     data: View, weight: View, bias: View | None, window: Window, groups: int = 1, layout: Layout | None = None,
-    method: Direct | None = None,
+    method: Method | None = None,
 ) -> Computation:  # fmt: skip
     """data [N, C, …] * weight [O, C/groups, …] + bias [O], as ONNX Conv; with sums in float32 if data is shorter.
 
-    `method` gives the tile of an output in a blocked layout; by default the tile suits the shapes.
+    `method` gives the tile of an output in a blocked layout, or those of a device; by default the tiles suit
+    the shapes.
     """
     require_views("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
     require_rank("conv", "data [N, C, …]", data, 3, or_more=True)

@@ -89,7 +89,7 @@ class Plan:
     weight: View
     layout: Layout
     source: ConvolutionInput
-    method: Direct | None
+    method: Method | None
 
     @property
     def work(self) -> int:
@@ -119,8 +119,9 @@ class Plan:
         most = machine.tile_positions(vectors)
         if self._block == 1 and self.window.kernel[-1] > 1 and not machine.multiplies_by_element:
             most //= 2  # as in `candidates`; a register of terms serves several columns
-        height = 0 if self.method is None else self.method.rows
-        columns = balanced(width, most) if self.method is None else self.method.columns
+        given = self.method if isinstance(self.method, Direct) else None
+        height = 0 if given is None else given.rows
+        columns = balanced(width, most) if given is None else given.columns
         obo, obi = stage.split(ob, vectors, tail="partition")
         xo, xi = stage.split(spatial[-1], columns, tail="partition")
         rows: list[IterVar] = []

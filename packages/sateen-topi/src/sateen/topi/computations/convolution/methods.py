@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 
-from sateen.runtime.device import DeviceKind
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.convolution import direct, winograd_methods
+from sateen.tensor_ir.targets import Gpu
+from sateen.topi.computations.convolution import direct, rectangles, winograd_methods
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes
+from sateen.topi.computations.strips import strips
 from sateen.topi.methods import Candidate
+from sateen.topi.types import FLOAT32
 
 
 def cpu_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candidate]:
-    """All methods, best first; none if a layout in blocks of channels does not fit."""
+    """All methods of float32 in one group, best first; none if a layout in blocks of channels does not fit."""
     lanes = machine.lanes()
-    if lanes == 1 or problem.weight[0] < lanes:
+    if problem.groups > 1 or problem.dtype != FLOAT32 or lanes == 1 or problem.weight[0] < lanes:
         return []
     found = [*direct.candidates(problem, machine), *winograd_methods.candidates(problem, machine)]
     return sorted((c for c in found if c.cycles < inf), key=lambda c: c.cycles)
 
 
-CANDIDATES = {DeviceKind.CPU: cpu_candidates}
-"""The candidates by the kind of machine."""
+def conv_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candidate]:
+    """All methods for a convolution on a machine, best first."""
+    if machine.gpu is None:
+        return cpu_candidates(problem, machine)
+    return device_candidates(problem, machine.gpu)
+
+
+def device_candidates(problem: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
+    """All methods for a device, best first; none if the kernel has no place in shared memory."""
+    batch, (outputs, channels, *kernel) = problem.data[0], problem.weight
+    *outer, width = problem.output
+    if 0 in (batch, channels, *problem.output):
+        return []
+    if gpu.warp == 1:
+        return strips(prod([batch, *outer]), outputs, width, channels * prod(kernel), problem.dtype, gpu)
+    return rectangles.candidates(problem, gpu)

@@ -1,4 +1,4 @@
-"""The tiles of a convolution on a device: what a block of threads computes, and which is estimated to be fastest."""
+"""The tiles of a convolution on a device: what a block of threads computes, with an estimate of each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from math import prod
 
 from sateen.tensor_ir.targets import Gpu
-from sateen.topi.computations.convolution.direct import Plan
-from sateen.topi.schedules import OWN_PARTS, ThreadTile, balanced, extent_of, shape_of, term_time
+from sateen.topi.computations.convolution.shapes import ConvolutionShapes
+from sateen.topi.computations.windows import Window
+from sateen.topi.methods import Candidate, Method, best_of_each
+from sateen.topi.schedules import (
+    MOST_TILES,
+    OWN_PARTS,
+    TILES_OF_PART,
+    ThreadTile,
+    accumulator_type,
+    balanced,
+    shared_terms,
+    term_time,
+)
 
 SIDES = (1, 2, 4, 8, 16, 32, 64)
 """The most rows and columns of a rectangle; it gets fewer where that makes rectangles equal."""
@@ -17,7 +28,64 @@ UNROLLED_TERMS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Rectangle:
+class Rectangles(Method):
+    """A block computes a rectangle of rows x columns positions, of which a thread has `positions`.
+
+    There are `threads` of them along output channels, each with `outputs`: channels of one group, or all of several.
+    At a time `channels` of a group's input lie in shared memory.
+    """
+
+    rows: int
+    columns: int
+    positions: int
+    threads: int
+    outputs: int
+    channels: int
+    groups: int = 1
+
+    @property
+    def tile(self) -> ThreadTile:
+        """The output channels as rows, the positions of the rectangle as columns."""
+        return ThreadTile(self.threads, self.outputs, self.rows * self.columns // self.positions, self.positions)
+
+    @property
+    def own_rows(self) -> int:
+        """The neighbouring rows of a thread; 1 if its positions are elsewhere."""
+        return own_rows(self.rows, self.tile)
+
+
+def own_rows(rows: int, tile: ThreadTile) -> int:
+    """The neighbouring rows of a thread in a rectangle of so many."""
+    return tile.columns if rows % tile.columns == 0 else 1
+
+
+def unrolls_kernel(window: Window, tile: ThreadTile) -> bool:
+    """Whether a thread has the multiply-adds of all taps written out."""
+    return tile.rows * tile.columns * prod(window.kernel) <= UNROLLED_TERMS
+
+
+def candidates(problem: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
+    """Rectangles that a device has place for, best first: the best for each part of a thread, with half the channels in
+    shared memory, too."""
+    result, element_bytes = _Result.of(problem), accumulator_type(problem.dtype).bytes
+    room = gpu.shared_bytes // 2 // element_bytes
+
+    def time(r: _Rectangle) -> float:
+        return result.time(r, gpu)
+
+    fitting = (r for r in _rectangles(result, gpu) if result.shared_elements(r) <= room)
+    found = []
+    for r in best_of_each(fitting, time, lambda r: (r.tile.rows, r.tile.columns), TILES_OF_PART, MOST_TILES):
+        channels, tile = problem.weight[1], r.tile
+        at_once = (channels,) if r.groups > 1 else shared_terms(r.channel_elements, element_bytes, channels, gpu)
+        for n in at_once:
+            method = Rectangles(r.rows, r.columns, tile.columns, tile.threads_y, tile.rows, n, r.groups)
+            found.append(Candidate(method, channels * prod(problem.window.kernel) * time(r)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Rectangle:
     """Output channels, of one group or all of several, by the positions of a rectangle, which are a tile's columns."""
 
     tile: ThreadTile
@@ -27,78 +95,62 @@ class Rectangle:
     channel_elements: int
     """The elements that a block reads of one input channel of each group, and of its weights."""
 
-    @property
-    def own_rows(self) -> int:
-        """The neighbouring rows of a thread; 1 if its positions are elsewhere."""
-        return self.tile.columns if self.rows % self.tile.columns == 0 else 1
-
 
 @dataclass(frozen=True, slots=True)
-class _Problem:
-    """What the choice depends on: the extents of the result, its groups and the window."""
+class _Result:
+    """The extents of a result; `channels` are those of a group."""
 
-    plan: Plan
+    problem: ConvolutionShapes
     batch: int
     channels: int
     height: int
     width: int
 
     @staticmethod
-    def of(plan: Plan) -> _Problem:
-        batch, outputs, *outer, width = shape_of(plan.master)
+    def of(problem: ConvolutionShapes) -> _Result:
+        *outer, width = problem.output
         height = outer[-1] if outer else 1
-        return _Problem(plan, prod([batch, *outer[:-1]]), outputs // plan.groups, height, width)
+        channels = problem.weight[0] // problem.groups
+        return _Result(problem, prod([problem.data[0], *outer[:-1]]), channels, height, width)
 
-    def blocks(self, r: Rectangle) -> int:
+    def blocks(self, r: _Rectangle) -> int:
         of_group = -(-self.channels * r.groups // r.tile.height)
         return (
-            self.batch * -(-self.plan.groups // r.groups) * of_group
+            self.batch * -(-self.problem.groups // r.groups) * of_group
             * -(-self.height // r.rows) * -(-self.width // r.columns)
         )  # fmt: skip
 
-    def shared_elements(self, r: Rectangle) -> int:
+    def shared_elements(self, r: _Rectangle) -> int:
         """The elements of the least step: one input channel, or all of them where a block has several groups."""
-        channels = 1 if self.plan.channel is None else extent_of(self.plan.channel.extent)
-        return r.channel_elements * (channels if r.groups > 1 else 1)
+        return r.channel_elements * (self.problem.weight[1] if r.groups > 1 else 1)
 
-    def own_loads(self, r: Rectangle) -> float:
+    def own_loads(self, r: _Rectangle) -> float:
         """The elements of the input that a thread loads for a tap: fewer where its rows share them in registers."""
-        window, tile = self.plan.window, r.tile
-        if r.own_rows == 1 or window.rank == 1 or not unrolls_kernel(self.plan, tile):
+        window, tile, own = self.problem.window, r.tile, own_rows(r.rows, r.tile)
+        if own == 1 or window.rank == 1 or not unrolls_kernel(window, tile):
             return tile.columns
         kernel, stride, dilation = window.kernel[-2], window.strides[-2], window.dilations[-2]
-        rows = {row * stride + k * dilation for row in range(r.own_rows) for k in range(kernel)}
+        rows = {row * stride + k * dilation for row in range(own) for k in range(kernel)}
         return len(rows) / kernel
 
-    def time(self, r: Rectangle, gpu: Gpu) -> float:
-        taps = prod(self.plan.window.kernel)
+    def time(self, r: _Rectangle, gpu: Gpu) -> float:
+        """The time of a tap of one input channel (`term_time`)."""
+        taps = prod(self.problem.window.kernel)
         return term_time(r.tile, r.channel_elements / taps, self.blocks(r), gpu, self.own_loads(r))
 
 
-def unrolls_kernel(plan: Plan, tile: ThreadTile) -> bool:
-    """Whether a thread has the multiply-adds of all taps written out."""
-    return tile.rows * tile.columns * prod(plan.window.kernel) <= UNROLLED_TERMS
-
-
-def best_rectangle(plan: Plan, gpu: Gpu) -> Rectangle | None:
-    """The rectangle and its tile that are estimated to be fastest; None if the kernel fits into no shared memory."""
-    problem, room = _Problem.of(plan), gpu.shared_bytes // 2 // plan.master.dtype.bytes
-    possible = (r for r in _rectangles(problem, gpu) if problem.shared_elements(r) <= room)
-    return min(possible, key=lambda r: problem.time(r, gpu), default=None)
-
-
-def _rectangles(problem: _Problem, gpu: Gpu) -> Iterator[Rectangle]:
-    window = problem.plan.window
-    for rows in dict.fromkeys(balanced(problem.height, n) for n in SIDES):
-        for columns in dict.fromkeys(balanced(problem.width, n) for n in SIDES):
+def _rectangles(result: _Result, gpu: Gpu) -> Iterator[_Rectangle]:
+    window = result.problem.window
+    for rows in dict.fromkeys(balanced(result.height, n) for n in SIDES):
+        for columns in dict.fromkeys(balanced(result.width, n) for n in SIDES):
             sides = [1] * (window.rank - 2) + [rows, columns][-window.rank :]
             read = prod((n - 1) * window.strides[d] + window.reach(d) for d, n in enumerate(sides))
-            for tile, groups in _tiles(rows * columns, problem, gpu):
+            for tile, groups in _tiles(rows * columns, result, gpu):
                 elements = read * groups + tile.height * prod(window.kernel)
-                yield Rectangle(tile, groups, rows, columns, elements)
+                yield _Rectangle(tile, groups, rows, columns, elements)
 
 
-def _tiles(positions: int, problem: _Problem, gpu: Gpu) -> Iterator[tuple[ThreadTile, int]]:
+def _tiles(positions: int, result: _Result, gpu: Gpu) -> Iterator[tuple[ThreadTile, int]]:
     """The tiles with so many positions, and the groups of each: a part of one, or several whole ones."""
     for own in range(1, max(OWN_PARTS) + 1):
         if positions % own:
@@ -106,9 +158,9 @@ def _tiles(positions: int, problem: _Problem, gpu: Gpu) -> Iterator[tuple[Thread
         for rows in OWN_PARTS:
             for n in (1 << power for power in range(gpu.block_threads.bit_length())):
                 part = ThreadTile(n, rows, positions // own, own)
-                if part.height <= problem.channels and part.fits(gpu):
+                if part.height <= result.channels and part.fits(gpu):
                     yield part, 1
-                if 1 < n <= problem.plan.groups and problem.channels % rows == 0:
-                    whole = ThreadTile(n * problem.channels // rows, rows, positions // own, own)
+                if 1 < n <= result.problem.groups and result.channels % rows == 0:
+                    whole = ThreadTile(n * result.channels // rows, rows, positions // own, own)
                     if whole.fits(gpu):
                         yield whole, n

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sateen.runtime.dtype import DType
 from sateen.topi.computations.windows import Window
-from sateen.topi.types import Layout
+from sateen.topi.types import FLOAT32, Layout
 
 MOST_VECTORS = 8
 """The most vectors of output channels in a register tile: wider ones leave no registers for positions."""
@@ -14,11 +15,13 @@ MOST_VECTORS = 8
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionShapes:
-    """A convolution of float32: shapes of data [N, C, …] and weight [O, C, …], in one group."""
+    """A convolution: shapes of data [N, C, …] and weight [O, C/groups, …], with data of type `dtype`."""
 
     data: tuple[int, ...]
     weight: tuple[int, ...]
     window: Window
+    groups: int = 1
+    dtype: DType = FLOAT32
 
     @property
     def output(self) -> tuple[int, ...]:

@@ -1,8 +1,10 @@
 """Products of matrices: computations, methods and schedules, by the kind of machine; determinants."""
 
+from sateen.topi.computations.products.by_thread_tiles import Tiled
 from sateen.topi.computations.products.determinants import determinant
-from sateen.topi.computations.products.matrix_product import matmul, matmul_shape, packed_layout
-from sateen.topi.computations.products.methods import CANDIDATES, Packed, Strassen
+from sateen.topi.computations.products.matrix_product import matmul, packed_layout
+from sateen.topi.computations.products.methods import Packed, Strassen, matmul_candidates
+from sateen.topi.computations.products.shapes import matmul_shape
 from sateen.topi.computations.products.strassen import (
     STRASSEN_PRODUCTS,
     strassen_matmul,
@@ -11,12 +13,13 @@ from sateen.topi.computations.products.strassen import (
 )
 
 __all__ = [
-    "CANDIDATES",
     "STRASSEN_PRODUCTS",
     "Packed",
     "Strassen",
+    "Tiled",
     "determinant",
     "matmul",
+    "matmul_candidates",
     "matmul_shape",
     "packed_layout",
     "strassen_matmul",

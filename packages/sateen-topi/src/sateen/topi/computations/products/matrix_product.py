@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import IterVar
-from sateen.tensor_ir.targets import WIDEST_VECTOR, Gpu
 from sateen.topi.computations.arguments import require_numbers, require_views, require_weight
-from sateen.topi.computations.broadcast import broadcast_shape
+from sateen.topi.computations.products.by_thread_tiles import Tiled, device_method
+from sateen.topi.computations.products.shapes import PANEL_WIDTH, ProductShapes, is_one_matrix, matmul_shape
+from sateen.topi.computations.strips import Strips, bind_strips
+from sateen.topi.methods import Method
 from sateen.topi.schedules import (
     Computation,
     accumulator_type,
-    bind_own_tile,
     bind_tile,
     elements,
     extent_of,
@@ -27,32 +27,18 @@ from sateen.topi.schedules import (
     in_registers,
     largest_divisor,
     load_together,
-    own_tile,
     owns_its_memory,
     reduce_in_vectors,
     register_tile,
     share_among_threads,
-    shared_terms,
     sum_lanes,
-    thread_tile,
     tile_rows,
     unflattened,
 )
 from sateen.topi.types import Block, Layout, View, compute
 
-PANEL_WIDTH = WIDEST_VECTOR // 2
-"""The columns of a panel that is packed at run time: whole vectors of float32 on any machine."""
 PANEL_ROWS = 16
 """The least rows of the left operand for which the right one is packed, since each row uses all its elements."""
-
-
-def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a product of stacks of matrices. Raises ArgumentError if they don't fit."""
-    if len(a) < 2 or len(b) < 2:
-        raise ArgumentError(f"matmul: expected operands of 2 or more axes, found {list(a)} and {list(b)}")
-    if a[-1] != b[-2]:
-        raise ArgumentError(f"matmul: expected {a[-1]} rows on the right, one per column on the left, found {b[-2]}")
-    return (*broadcast_shape(a[:-2], b[:-2]), a[-2], b[-1])
 
 
 def packed_layout(rows: int, columns: int, dtype: DType, machine: Machine, vectors: int = 0) -> Layout | None:
@@ -82,10 +68,12 @@ def panel_value(rows: int, blocks: int, vectors: int, machine: Machine) -> float
     return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
 
-def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
+def matmul(a: View, b: View, layout: Layout | None = None, method: Method | None = None) -> Computation:
     """a [..., m, k] · b [..., k, n], batches broadcast. Sums are in float32 if operands are shorter floats.
 
     If k is 0, sums are 0. If one b serves the whole batch, all rows of a are taken together as one matrix.
+    `method` gives the tiles of a device, by default those that suit the shapes; panels for a processor are the layout
+    of b.
     """
     require_views("matmul", a=a, b=b)
     require_weight("matmul", "b", b, a)
@@ -97,7 +85,7 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     kind = accumulator_type(a.dtype)
     k = te.reduce_axis(a.shape[-1], "k")
     right = _Right(b, kind)
-    flat = len(shape) > 2 and prod(b.shape[:-2]) == 1 and layout.is_row_major
+    flat = is_one_matrix(a.shape, b.shape) and layout.is_row_major
     rows = prod(shape[:-1]) if flat else shape[-2]
 
     left = _as_one_matrix(a, rows) if flat else a.tensor
@@ -114,7 +102,7 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     physical = layout.physical_shape(shape)
     master: te.Tensor = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
     result = master if not flat and kind == a.dtype else te.compute(physical, finished, name="product")
-    plan = _Plan(rows, shape[-1], k, flat, left, right, master, result)
+    plan = _Plan(rows, shape[-1], k, flat, left, right, master, result, method)
     return Computation((View(result, shape, layout),), for_machines(plan.schedule, plan.schedule_on_device))
 
 
@@ -189,6 +177,7 @@ class _Plan:
     right: _Right
     master: te.Tensor
     result: te.Tensor
+    method: Method | None
 
     @property
     def terms(self) -> int:
@@ -226,23 +215,27 @@ class _Plan:
             stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
 
     def schedule_on_device(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Tiles of threads, which read the terms of a step from copies of both operands that a block shares."""
+        """Tiles of threads, or strips."""
         gpu = machine.gpu
         assert gpu is not None
         host = host_on_device(s, self.result, output)
         part = in_registers(s, self.master, host)
-        stage, sums = s[host], s[part]
-        if gpu.warp == 1:
-            self._schedule_own_tiles(s, stage, sums, gpu)
-            return
+        batch = elements(self.master) // (self.rows * self.columns)
+        shapes = ProductShapes(batch, self.rows, self.columns, self.terms, self.left.dtype)
+        match device_method(shapes, gpu, self.method):
+            case Tiled() as method:
+                self._schedule_tiled(s, s[host], part, method)
+            case Strips() as method:
+                self._schedule_strips(s, s[host], s[part], method)
+
+    def _schedule_tiled(self, s: te.Schedule, stage: te.Stage, part: te.Tensor, method: Tiled) -> None:
+        """A tile for each block, which reads the terms of a step from shared copies of both operands."""
+        tile, sums = method.tile, s[part]
         batch, i, j = self._axes(stage)
-        tile = thread_tile(self.rows, self.columns, prod(extent_of(axis.extent) for axis in batch), gpu)
         io, rows = stage.split(i, tile.height, tail="shift")
         jo, columns = stage.split(j, tile.width, tail="shift")
         sums.compute_at(stage, bind_tile(stage, [*batch, io, jo], rows, columns, tile))
-        elements_of_term = tile.height + max(tile.width, self.right.width)
-        terms = shared_terms(elements_of_term, self.master.dtype.bytes, self.terms, gpu)
-        step, term = sums.split(sums.op.reduce_axis[0], terms)
+        step, term = sums.split(sums.op.reduce_axis[0], method.terms)
         sums.reorder(step, term, *sums.axes)
         for axis in sums.axes:
             sums.unroll(axis)
@@ -251,16 +244,15 @@ class _Plan:
             s[copy].compute_at(sums, step)
             load_together(s[copy], tile)
 
-    def _schedule_own_tiles(self, s: te.Schedule, stage: te.Stage, sums: te.Stage, gpu: Gpu) -> None:
-        """A tile for each thread, which reads both operands where they are."""
+    def _schedule_strips(self, s: te.Schedule, stage: te.Stage, sums: te.Stage, method: Strips) -> None:
+        """A strip for each thread, which reads both operands where they are."""
         for tensor, is_stage in self._stages().items():
             if is_stage:
                 s[tensor].compute_inline()
         batch, i, j = self._axes(stage)
-        rows, columns = own_tile(self.rows, self.columns, self.left.dtype, gpu)
-        io, ii = stage.split(i, rows, tail="shift")
-        jo, ji = stage.split(j, columns, tail="shift")
-        sums.compute_at(stage, bind_own_tile(stage, [*batch, jo, io], ii, ji))
+        io, ii = stage.split(i, method.rows, tail="shift")
+        jo, ji = stage.split(j, method.columns, tail="shift")
+        sums.compute_at(stage, bind_strips(stage, [*batch, jo, io], ii, ji))
         sums.reorder(sums.op.reduce_axis[0], *sums.axes)
         for axis in sums.axes:
             sums.unroll(axis)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.products import strassen
+from sateen.topi.computations.products.by_thread_tiles import device_candidates
 from sateen.topi.computations.products.matrix_product import panel_value, panel_vectors
+from sateen.topi.computations.products.shapes import ProductShapes
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import sum_lanes
 from sateen.topi.types import FLOAT32
@@ -49,5 +50,8 @@ def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Ma
     return sorted(found, key=lambda c: c.cycles)
 
 
-CANDIDATES = {DeviceKind.CPU: cpu_candidates}
-"""The candidates by the kind of machine."""
+def matmul_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Machine) -> list[Candidate]:
+    """All methods for a [..., m, k] · b [..., k, n] on a machine, best first."""
+    if machine.gpu is None:
+        return cpu_candidates(a, b, dtype, machine)
+    return device_candidates(ProductShapes.of(a, b, dtype), machine.gpu)
