@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import ir_builder
 from sateen.topi.computations.arguments import (
     require,
@@ -19,6 +21,7 @@ from sateen.topi.computations.arguments import (
     require_views,
     require_window,
 )
+from sateen.topi.computations.reductions import extremum_reducer, neighbours_along
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import (
     Computation,
@@ -27,16 +30,19 @@ from sateen.topi.schedules import (
     elements,
     extent_of,
     flattened,
+    for_machines,
     host_of,
+    host_on_device,
     in_registers,
     largest_divisor,
     loop_kind,
     loops,
-    on_cpu,
+    reduce_by_threads,
     reduce_in_vectors,
     register_tile,
     shape_of,
     share_among_threads,
+    unflattened,
 )
 from sateen.topi.types import Layout, View
 
@@ -86,7 +92,38 @@ def max_pool_indices(data: View, window: Window, ceil_mode: bool = False, column
         return ib.get()
 
     tensors = te.extern([shape, shape], [data.tensor], body, name="max_pool_indices", dtype=[data.dtype, "int64"])
-    return Computation(tuple(View(t, shape, Layout.row_major(len(shape))) for t in tensors))
+    views = tuple(View(t, shape, Layout.row_major(len(shape))) for t in tensors)
+    return Computation(views, by_blocks=lambda gpu: _indices_by_threads(data, window, shape, column_major, gpu))
+
+
+def _indices_by_threads(data: View, window: Window, shape: Sequence[int], column_major: bool, gpu: Gpu) -> Computation:
+    """`max_pool_indices` as a reduction to pairs of a number and its place in an image."""
+    _, c, *spatial = data.shape
+    taps = [te.reduce_axis(k, f"k{d}") for d, k in enumerate(window.kernel)]
+    larger = extremum_reducer(largest=True, last=False)
+
+    def element(b: Expr, channel: Expr, *position: Expr) -> Any:
+        at = [window.position(d, y, k) for d, (y, k) in enumerate(zip(position, taps, strict=True))]
+        where = window.inside(spatial, shape[2:], at)
+        place = flattened(at, spatial).astype("int32")
+        return larger((data(b, channel, *at), place), axis=taps, where=where)
+
+    best, first = te.compute(shape, element, name="best")
+
+    def finished(b: Expr, channel: Expr, *position: Expr) -> tuple[Expr, Expr]:
+        place = first(b, channel, *position).astype("int64")
+        if column_major:
+            place = flattened(unflattened(place, spatial)[::-1], spatial[::-1])
+        image = (b * c + channel).astype("int64") * prod(spatial)
+        return best(b, channel, *position), image + place
+
+    outputs = te.compute(shape, finished, name="max_pool_indices")
+
+    def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        del machine
+        reduce_by_threads(s, best, output, shape[-1], gpu)
+
+    return Computation(tuple(View(t, tuple(shape), Layout.row_major(len(shape))) for t in outputs), schedule)
 
 
 def average_pool(
@@ -163,7 +200,7 @@ def _window_pool(
     result = te.compute(master.shape, finished, name="pooled")
     clips = tuple(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
     plan = _Plan(master, result, window, layout, clips)
-    return Computation((View(result, shape, layout),), on_cpu(plan.schedule))
+    return Computation((View(result, shape, layout),), for_machines(plan.schedule, plan.schedule_on_device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,6 +248,11 @@ class _Plan:
             part.unroll(terms[-1])
         part.reorder(*terms, *data, last)
         register_tile(part, *data, last)
+
+    def schedule_on_device(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        assert machine.gpu is not None
+        host = host_on_device(s, self.result, output)
+        reduce_by_threads(s, self.master, host, shape_of(self.master)[-1], machine.gpu)
 
 
 def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computation:
@@ -267,4 +309,9 @@ def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computat
         part.reorder(*part.op.reduce_axis, *channels, last)
         register_tile(part, *channels, last)
 
-    return Computation((View(result, shape, layout),), on_cpu(schedule))
+    def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        assert machine.gpu is not None
+        host = host_on_device(s, result, output)
+        reduce_by_threads(s, master, host, neighbours_along(data, range(2, data.ndim)), machine.gpu)
+
+    return Computation((View(result, shape, layout),), for_machines(schedule, on_device))

@@ -16,10 +16,13 @@ from sateen.topi.schedules import (
     Computation,
     elements,
     extent_of,
+    for_machines,
     host_of,
+    host_on_device,
     in_registers,
-    on_cpu,
+    reduce_by_threads,
     register_tile,
+    shape_of,
     share_among_threads,
 )
 from sateen.topi.types import Layout, View, compute
@@ -74,7 +77,14 @@ def in_passes(
             _schedule_pass(s, tensor, tensor, machine)
         _schedule_pass(s, passes[-1], host_of(s, result.tensor, output, machine), machine)
 
-    return Computation((result,), on_cpu(schedule))
+    def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        assert machine.gpu is not None
+        for tensor in passes[:-1]:
+            reduce_by_threads(s, tensor, tensor, shape_of(tensor)[-1], machine.gpu)
+        host = host_on_device(s, result.tensor, output)
+        reduce_by_threads(s, passes[-1], host, shape_of(passes[-1])[-1], machine.gpu)
+
+    return Computation((result,), for_machines(schedule, on_device))
 
 
 def _applied(x: View, taps: Taps, layout: Layout, kind: DType) -> View:

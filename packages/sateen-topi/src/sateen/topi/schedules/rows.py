@@ -155,7 +155,12 @@ class Rows:
             o = stage.fuse(*outer)
         else:
             o, r = stage.split(r, self.length)
-        if across:
+        if across and shares.results > self.inner:
+            block, several = stage.split(o, shares.results // self.inner)
+            i = stage.fuse(*inner)
+            stage.reorder(block, several, i, r)
+            own = stage.fuse(several, i)
+        elif across:
             i, own = stage.split(stage.fuse(*inner), shares.results, tail="shift" if gpu.warp == 1 else "guard")
             stage.reorder(o, i, own, r)
             block = stage.fuse(o, i)

@@ -64,9 +64,8 @@ class Shares:
         while 2 * threads * narrow <= most and results * threads < capacity and terms >= 2 * threads * ALONE_TERMS:
             threads *= 2
         block = most // threads
-        of_block = min(results, block) if neighbours == 1 else min(neighbours, block)
-        if neighbours > block >= gpu.warp:
-            of_block = block // gpu.warp * gpu.warp
+        whole = results if neighbours == 1 else min(results, block // neighbours * neighbours)
+        of_block = min(block, whole or block)
         return Shares(of_block, threads, _parts(results * threads, terms, threads, gpu))
 
 

@@ -4,7 +4,19 @@ A reduction runs in vectors: along memory if the innermost axis is reduced, othe
 are reduced, the innermost ones go first.
 """
 
-from sateen.topi.computations.reductions.kinds import arg_extremum, reduce, reduce_log_sum_exp
-from sateen.topi.computations.reductions.steps import reduced_shape
+from sateen.topi.computations.reductions.kinds import (
+    arg_extremum,
+    extremum_reducer,
+    reduce,
+    reduce_log_sum_exp,
+)
+from sateen.topi.computations.reductions.steps import neighbours_along, reduced_shape
 
-__all__ = ["arg_extremum", "reduce", "reduce_log_sum_exp", "reduced_shape"]
+__all__ = [
+    "arg_extremum",
+    "extremum_reducer",
+    "neighbours_along",
+    "reduce",
+    "reduce_log_sum_exp",
+    "reduced_shape",
+]

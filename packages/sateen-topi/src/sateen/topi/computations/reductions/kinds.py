@@ -129,17 +129,22 @@ def arg_extremum(
     require_axis("arg_extremum", axis, x.ndim)
     require_count("arg_extremum", f"extent of axis {axis}", x.shape[axis], 1)
     state = _state_type(x.dtype)
-    combine = te.comm_reducer(
-        lambda a, b: _first_of(a, b, largest, last),
-        lambda kind, _: (te.min_value(kind) if largest else te.max_value(kind), -1 if last else _FAR),
-        "argmax" if largest else "argmin",
-    )
+    combine = extremum_reducer(largest, last)
 
     def term(e: Expr, index: Index) -> Any:
         return e.astype(state), index[axis].astype("int32")
 
     step = Step.of(x, (axis,), keepdims, term, combine, "extremum", layout, states=2)
     return computation_by_steps(x, (axis,), keepdims, [step], lambda place, _: place.astype("int64"), "place", layout)
+
+
+def extremum_reducer(largest: bool, last: bool) -> Callable[..., Any]:
+    """The reducer of pairs of a number and its place, an int32: the first pair of the extremum, or the last."""
+    return te.comm_reducer(
+        lambda a, b: _first_of(a, b, largest, last),
+        lambda kind, _: (te.min_value(kind) if largest else te.max_value(kind), -1 if last else _FAR),
+        "argmax" if largest else "argmin",
+    )
 
 
 _FAR = (1 << 31) - 1

@@ -84,7 +84,7 @@ class Step:
         else:
             several = te.compute(layout.physical_shape(shape), lambda *i: element(*layout.logical_index(i)), name)
             view = View(several[-1], shape, layout)
-        return Step(view, _neighbours(x, axes), terms)
+        return Step(view, neighbours_along(x, axes), terms)
 
     @property
     def work(self) -> int:
@@ -152,7 +152,7 @@ class Step:
         register_tile(registers, *data)
 
 
-def _neighbours(x: View, axes: Sequence[int]) -> int:
+def neighbours_along(x: View, axes: Sequence[int]) -> int:
     """The elements of x that lie between two that follow each other along the innermost of `axes`, or one."""
     count = 1
     for part, extent in zip(reversed(x.layout.order), reversed(x.layout.physical_shape(x.shape)), strict=True):
