@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from sateen.tensor_ir import build, te
+from sateen.tensor_ir import Machine, build, te
+from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.computations.recurrent import ACTIVATIONS, Activation, Inputs, Settings, gru, lstm, rnn, weight_layout
+from sateen.topi.types import placeholder
 
 USUAL = {"lstm": ("Sigmoid", "Tanh", "Tanh"), "gru": ("Sigmoid", "Tanh"), "rnn": ("Tanh",)}
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
@@ -64,9 +66,9 @@ def arrays(random, kind, steps, batch, features, n, directions, names):
     return {k: v for k, v in everything.items() if k in ("x", "weight", "recurrence", *names)}
 
 
-def check(run_views, view, error, random, lanes, kind, sizes, backwards, names, clip=None, **options):
+def check(run_views, view, error, random, kind, sizes, backwards, names, clip=None, **options):
     a = arrays(random, kind, *sizes, len(backwards), names)
-    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(lanes))
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm")))
     views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
     activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in backwards)
     layer = {"lstm": lstm, "gru": gru, "rnn": rnn}[kind]
@@ -104,6 +106,38 @@ def test_a_scan_of_te_gives_what_the_kernel_gives(random: np.random.Generator) -
     np.testing.assert_allclose([found[0][-1:], found[1][-1:]], [last_h, last_c], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("devices", ["on_device", "by_threads"])
+@pytest.mark.parametrize(
+    ("kind", "sizes", "backwards", "names", "options"),
+    [
+        ("lstm", (3, 1, 5, 19), (False,), ("bias",), {}),
+        ("lstm", (4, 3, 7, 5), (False, True), ("bias", "hidden", "cell", "lengths", "peepholes"), {"clip": 0.3}),
+        ("gru", (3, 2, 4, 9), (True,), ("hidden", "lengths"), {}),
+        ("gru", (2, 11, 1, 3), (False,), ("bias", "hidden"), {"linear_before_reset": True}),
+        ("rnn", (4, 2, 3, 1), (False, True), ("bias", "lengths"), {}),
+    ],
+)
+def test_devices_give_what_processors_give(request, error, random, devices, kind, sizes, backwards, names, options):
+    a = arrays(random, kind, *sizes, len(backwards), names)
+    if "lengths" in a:
+        a["lengths"][:2] = 0, sizes[0] + 1
+    activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in backwards)
+    if len(backwards) > 1:
+        activations = (activations[0], (Activation("HardSigmoid", 0.5), *activations[0][1:]))
+    layer, others = {"lstm": lstm, "gru": gru, "rnn": rnn}[kind], dict(options)
+    settings = Settings(activations, backwards, others.pop("clip", None))
+
+    def computation(*views):
+        return layer(Inputs(**dict(zip(a, views, strict=True))), settings, **others)
+
+    found = request.getfixturevalue(devices)(computation, *a.values())
+    views = [placeholder(v.shape, str(v.dtype), k) for k, v in a.items()]
+    tensors = [v.tensor for v in computation(*views).outputs]
+    expected = evaluate(tensors, {v.tensor: x for v, x in zip(views, a.values(), strict=True)})
+    for result, wanted in zip(found, expected, strict=True):
+        assert error(result, wanted) < 1e-5
+
+
 BOTH = (False, True)
 STATES = ("bias", "hidden", "cell")
 
@@ -124,9 +158,9 @@ STATES = ("bias", "hidden", "cell")
         ("rnn", (3, 1, 1, 1), (False,), (), {}),
     ],
 )
-def test_values(run_views, view, error, random, lanes, kind, sizes, backwards, names, options):
+def test_values(run_views, view, error, random, kind, sizes, backwards, names, options):
     names = tuple(n for n in names if kind == "lstm" or n != "cell")
-    check(run_views, view, error, random, lanes, kind, sizes, backwards, names, **options)
+    check(run_views, view, error, random, kind, sizes, backwards, names, **options)
 
 
 def activated(x, name):
@@ -150,9 +184,9 @@ def test_activations(run_views, view, error, random, name, size):
     assert error(y[0, 0], activated(x[0].astype(np.float64) @ weight[0].T, name)) < 1e-6
 
 
-def test_lengths_beyond_the_time_end_with_it(run_views, view, error, random, lanes):
+def test_lengths_beyond_the_time_end_with_it(run_views, view, error, random):
     a = arrays(random, "rnn", 4, 3, 7, 5, 2, ("bias", "hidden", "lengths"))
-    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(lanes))
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm")))
     views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
     computation = rnn(Inputs(**views), Settings(tuple((Activation("Tanh"),) for _ in BOTH), BOTH, None))
     far = a | {"lengths": np.array([-(2**31), 9, 2**31 - 1], "int32")}

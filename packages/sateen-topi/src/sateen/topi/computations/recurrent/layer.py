@@ -1,4 +1,7 @@
-"""Recurrent layers: a product computes the part of the input in all steps, a loop over time the recurrence."""
+"""Recurrent layers: a product computes the part of the input in all steps, a loop over time the recurrence.
+
+On devices the product is that of matrices by tiles of threads, and each step a launch or two (`BlockStep`).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,16 @@ from collections.abc import Callable, Sequence
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Buffer, Expr, Stmt
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import ir_builder
+from sateen.topi.computations.products import matmul
+from sateen.topi.computations.recurrent.block_step import BlockStep
 from sateen.topi.computations.recurrent.operands import Inputs, Settings
 from sateen.topi.computations.recurrent.step import Step, read_element
 from sateen.topi.schedules import (
     Computation,
     balanced,
+    bind_elements,
     elements,
     extent_of,
     largest_divisor,
@@ -27,9 +34,11 @@ class Layer:
     """A recurrent layer: the product with the input, then the recurrence."""
 
     def __init__(
-        self, inputs: Inputs, settings: Settings, gates: int, states: int, step: Callable[[Step], None]
-    ) -> None:
-        self.inputs, self.settings, self.gates, self.states, self.step = inputs, settings, gates, states, step
+        self, inputs: Inputs, settings: Settings, gates: int, states: int,
+        step: Callable[[Step], None], block_step: Callable[[BlockStep], None],
+    ) -> None:  # fmt: skip
+        self.inputs, self.settings, self.gates, self.states = inputs, settings, gates, states
+        self.step, self.block_step = step, block_step
         self.time, self.batch, _ = inputs.x.shape
         self.directions, _, self.hidden = inputs.recurrence.shape
         self.width = gates * self.hidden
@@ -48,21 +57,60 @@ class Layer:
         self.product: te.Tensor = te.compute((self.directions, steps * batch, self.width), product, name="product")
         self.gate_input = self.product
         if inputs.bias is not None:
-            self.gate_input = te.compute(self.product.shape, self._biased, name="gate_input")
-        operands = [inputs.recurrence, inputs.bias, inputs.lengths, inputs.hidden, inputs.cell, inputs.peepholes]
-        self.operands = [v for v in operands if v is not None]
-        state = (self.directions, batch, self.hidden)
-        shapes = [(steps, self.directions, batch, self.hidden), *[state] * self.states]
-        tensors = te.extern(
-            shapes, [self.gate_input, *(v.tensor for v in self.operands)], self._body, "recurrence", inputs.x.dtype
-        )
-        views = [View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True)]
-        return Computation(tuple(views), self.schedule, takes_epilogue=False)
+            self.gate_input = te.compute(
+                self.product.shape, lambda d, row, g: self._with_bias(d, self.product(d, row, g), g), name="gate_input"
+            )
+        return Computation(self._recurrence(self.gate_input, self._body), self.schedule, False, self._by_blocks)
 
-    def _biased(self, d: Expr, row: Expr, g: Expr) -> Expr:
+    def _by_blocks(self, gpu: Gpu) -> Computation:
+        """The input's part by a product of matrices: for one direction of a matrix for each time, for several of one
+        with all of them."""
+        x, weight = self.inputs.x, self.inputs.weight
+        steps, batch, features = x.shape
+        rows: te.Tensor | None = None
+        if self.directions > 1:
+            rows = te.compute((1, steps * batch, features), lambda _, i, k: x(i // batch, i % batch, k), name="rows")
+            x = View(rows, (1, steps * batch, features), Layout.row_major(3))
+        by_term = View(weight.tensor, (self.directions, features, self.width), weight.layout.transposed((0, 2, 1)))
+        product = matmul(x, by_term)
+
+        def element(i: Expr, j: Expr, g: Expr) -> Expr:
+            return self._with_bias(te.const(0) if rows is None else i, product.view(i, j, g), g)
+
+        shape = product.view.shape
+        gate_input = te.compute(shape, element, "gate_input") if self.inputs.bias is not None else product.view.tensor
+
+        def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
+            return self._body_of_blocks(ins, outs, gpu)
+
+        def schedule(s: te.Schedule, _output: te.Tensor, machine: Machine) -> None:
+            if rows is not None:
+                bind_elements(s[rows])
+            product.schedule_on(machine)(s, gate_input, machine)
+
+        return Computation(self._recurrence(gate_input, body), schedule, takes_epilogue=False)
+
+    def _recurrence(self, gate_input: te.Tensor, body: Callable[..., Stmt]) -> tuple[View, ...]:
+        """What the loops of a body give: the output and the last states."""
+        steps, batch, _ = self.inputs.x.shape
+        state = (self.directions, batch, self.hidden)
+        shapes = [(steps, *state[:1], batch, self.hidden), *[state] * self.states]
+        inputs = [gate_input, *(v.tensor for v in self.operands)]
+        tensors = te.extern(shapes, inputs, body, "recurrence", self.inputs.x.dtype)
+        return tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True))
+
+    @property
+    def operands(self) -> list[View]:
+        """What the recurrence reads besides the input's part."""
+        i = self.inputs
+        operands = [i.recurrence, i.bias, i.lengths, i.hidden, i.cell, i.peepholes]
+        return [v for v in operands if v is not None]
+
+    def _with_bias(self, d: Expr, product: Expr, g: Expr) -> Expr:
+        """The part of the input in a gate element, from its product with the weights."""
         bias = self.inputs.bias
         assert bias is not None
-        value = self.product(d, row, g) + bias(d, g)
+        value = product + bias(d, g)
         if self.separate_gate is None:
             return value + bias(d, g + self.width)
         first = self.separate_gate * self.hidden
@@ -109,11 +157,28 @@ class Layer:
         if self.inputs.lengths is not None:
             with loops(ib, (self.time, self.directions, self.batch, self.hidden), lanes) as i:
                 y[tuple(i)] = te.const(0, y.dtype)
-        step = Step(self.inputs, self.settings, ib, given, gate_input, states)
+        step = Step(
+            self.inputs, self.settings, ib, given, lambda d, t, b, g: gate_input[d, t * self.batch + b, g], states
+        )
         for d in range(self.directions):
             with ib.for_range(0, self.time, "step") as number:
                 step.enter(d, number)
                 self.step(step)
                 with step.active() as (b, t), loops(ib, (self.hidden,), lanes) as (j,):
                     y[t, d, b, j] = step.hidden[d, b, j]
+        return ib.get()
+
+    def _body_of_blocks(self, ins: Sequence[Buffer], outs: Sequence[Buffer], gpu: Gpu) -> Stmt:
+        ib = ir_builder.create()
+        given = {id(v): ib.buffer_ptr(b) for v, b in zip(self.operands, ins[1:], strict=True)}
+        fed = ib.buffer_ptr(ins[0])
+        y, *states = (ib.buffer_ptr(b) for b in outs)
+
+        def gate_input(d: Expr, t: Expr, b: Expr, g: Expr) -> Expr:
+            return fed[t, b, g] if self.directions == 1 else fed[d, t * self.batch + b, g]
+
+        step = BlockStep(self.inputs, self.settings, ib, given, gate_input, y, states, gpu)
+        with ib.for_range(0, self.time, "step") as number:
+            step.number = number
+            self.block_step(step)
         return ib.get()

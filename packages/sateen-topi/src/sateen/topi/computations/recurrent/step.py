@@ -15,57 +15,37 @@ from sateen.topi.computations.recurrent.operands import VECTORS, Inputs, Setting
 from sateen.topi.schedules import balanced, loop_kind, vector_of
 from sateen.topi.types import View
 
+GateInput = Callable[[Expr, Expr, Expr, Expr], Expr]
+"""The part of the input in a gate element: (direction, time, sequence, element)."""
+
 LEAST_ROWS = 3
 """The least sequences of the batch in a register tile, even if the registers can't hold weights besides the sums: with
 fewer, loads take longer than multiply-adds."""
 
 
-class Step:
-    """A step of all sequences of the batch: their gates and states."""
+class StepOperands:
+    """What cells compute with in a step: the parts of the input and of peepholes in gates, and activations."""
 
     def __init__(
-        self,
-        inputs: Inputs,
-        settings: Settings,
-        ib: IRBuilder,
-        given: dict[int, BufferPointer],
-        gate_input: BufferPointer,
-        states: Sequence[BufferPointer],
+        self, inputs: Inputs, settings: Settings, ib: IRBuilder, given: dict[int, BufferPointer], gate_input: GateInput
     ) -> None:
         self.inputs, self.settings, self.ib, self.given, self.gate_input = inputs, settings, ib, given, gate_input
-        self.hidden, self.cell = states[0], states[-1]
         self.time, self.batch, _ = inputs.x.shape
-        _, self.width, self.size = inputs.recurrence.shape
-        self.lanes = vector_of(inputs.x)
-        self.panel = inputs.recurrence.layout.block_of(1)
-        width = -(-self.width // self.panel) * self.panel
-        self.gates = ib.allocate(self.hidden.dtype, (self.batch, width), name="gates")
-        self.d = 0
+        self.directions, self.width, self.size = inputs.recurrence.shape
+        self.d: Expr = te.const(0)
         self.number: Expr = te.const(0)
-        self.activations = settings.activations[0]
 
-    def enter(self, d: int, number: Expr) -> None:
-        """Go to a step of a direction."""
-        self.d, self.number, self.activations = d, number, self.settings.activations[d]
+    def activation(self, number: int) -> Callable[[Expr], Expr]:
+        """An activation of the present direction."""
+        first, *others = (own[number] for own in self.settings.activations)
 
-    @contextmanager
-    def sequences(self) -> Iterator[tuple[Expr, Expr, Expr | int]]:
-        """A loop over the batch: the sequence, the time at which this step reads it, its length."""
-        with self.ib.for_range(0, self.batch, "b") as b:
-            lengths = self.inputs.lengths
-            length: Expr | int = self.time
-            if lengths is not None:
-                given = read_element(self.given, lengths, (b,)).astype("index")
-                length = self.ib.let("length", te.minimum(te.maximum(given, 0), self.time))
-            backwards = self.settings.backwards[self.d]
-            yield b, self.ib.let("t", te.maximum(length - 1 - self.number, 0) if backwards else self.number), length
+        def activated(e: Expr) -> Expr:
+            value = first(e)
+            for d, other in enumerate(others, start=1):
+                value = value if other == first else te.select(self.d.equal(d), other(e), value)
+            return value
 
-    @contextmanager
-    def active(self) -> Iterator[tuple[Expr, Expr]]:
-        """A loop over the sequences that have not ended, and the time in each."""
-        ends = self.inputs.lengths is not None
-        with self.sequences() as (b, t, length), self.ib.if_scope(self.number < length) if ends else nullcontext():
-            yield b, t
+        return activated
 
     def limited(self, e: Expr) -> Expr:
         clip = self.settings.clip
@@ -73,7 +53,7 @@ class Step:
 
     def input(self, t: Expr, b: Expr, g: Expr) -> Expr:
         """The part of the input in gate element g."""
-        return self.gate_input[self.d, t * self.batch + b, g]
+        return self.gate_input(self.d, t, b, g)
 
     def peephole(self, gate: int, j: Expr, cell: Expr) -> Expr:
         """The part of a cell state in a gate; 0 without peepholes."""
@@ -85,8 +65,63 @@ class Step:
     def recurrent_bias(self, g: Expr) -> Expr:
         bias = self.inputs.bias
         if bias is None:
-            return te.const(0, self.hidden.dtype)
+            return te.const(0, self.inputs.x.dtype)
         return read_element(self.given, bias, (self.d, g + self.width))
+
+    def length(self, b: Expr) -> Expr:
+        """The steps of a sequence of the batch."""
+        lengths = self.inputs.lengths
+        if lengths is None:
+            return te.const(self.time)
+        given = read_element(self.given, lengths, (b,)).astype("index")
+        return self.ib.let("length", te.minimum(te.maximum(given, 0), self.time))
+
+    @property
+    def backwards(self) -> Expr:
+        """Whether the present direction is from the end of a sequence to its begin."""
+        return te.any(te.const(False), *(self.d.equal(d) for d, back in enumerate(self.settings.backwards) if back))
+
+    def time_of(self, length: Expr) -> Expr:
+        """The time at which this step reads a sequence; any after its end."""
+        return te.select(self.backwards, te.maximum(length - 1 - self.number, 0), self.number)
+
+
+class Step(StepOperands):
+    """A step of all sequences of the batch: their gates and states."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        settings: Settings,
+        ib: IRBuilder,
+        given: dict[int, BufferPointer],
+        gate_input: GateInput,
+        states: Sequence[BufferPointer],
+    ) -> None:
+        super().__init__(inputs, settings, ib, given, gate_input)
+        self.hidden, self.cell = states[0], states[-1]
+        self.lanes = vector_of(inputs.x)
+        self.panel = inputs.recurrence.layout.block_of(1)
+        width = -(-self.width // self.panel) * self.panel
+        self.gates = ib.allocate(self.hidden.dtype, (self.batch, width), name="gates")
+
+    def enter(self, d: int, number: Expr) -> None:
+        """Go to a step of a direction."""
+        self.d, self.number = te.const(d), number
+
+    @contextmanager
+    def sequences(self) -> Iterator[tuple[Expr, Expr, Expr]]:
+        """A loop over the batch: the sequence, the time at which this step reads it, its length."""
+        with self.ib.for_range(0, self.batch, "b") as b:
+            length = self.length(b)
+            yield b, self.ib.let("t", self.time_of(length)), length
+
+    @contextmanager
+    def active(self) -> Iterator[tuple[Expr, Expr]]:
+        """A loop over the sequences that have not ended, and the time in each."""
+        ends = self.inputs.lengths is not None
+        with self.sequences() as (b, t, length), self.ib.if_scope(self.number < length) if ends else nullcontext():
+            yield b, t
 
     def products(self, first: int, end: int, state: Callable[[Expr, Expr], Expr]) -> None:
         """gates[b, g] = Σ state(b, k) · recurrence[g, k] for all b, and for g from `first` to before `end`.
