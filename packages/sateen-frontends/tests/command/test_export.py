@@ -151,10 +151,36 @@ def test_a_model_becomes_a_package_that_node_imports(sateen, dense, tmp_path):
     np.testing.assert_allclose(np.array(numbers).reshape(shape), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_package_of_both_kinds_runs_on_webassembly_where_there_is_no_webgpu(sateen, dense, tmp_path):
+    assert sateen("export", dense, "--as", "npm", "--webgpu", "-o", "small", "--prefix", "net").status == 0
+    package = json.loads((tmp_path / "small/package.json").read_text())
+    assert [name for name in package["files"] if not (tmp_path / "small" / name).exists()] == []
+    artifacts = [runtime.read_artifact(tmp_path / f"small/{name}") for name in ("net.sateen", "net.webgpu.sateen")]
+    assert [bool(artifact.kernels) for artifact in artifacts] == [False, True]
+    program = PROGRAM.replace("[output.shape, ", "[model.device, model.refusal.message, ")
+    device, reason, numbers, expected = run_in_node(sateen, dense, tmp_path, program)
+    assert device == "wasm"
+    assert reason.startswith("expected WebGPU, found no navigator.gpu: ")
+    np.testing.assert_allclose(np.array(numbers).reshape(expected.shape), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_package_for_webgpu_alone(sateen, dense, tmp_path):
+    ran = sateen("export", dense, "--as", "npm", "--target", "webgpu", "-o", "small", "--json")
+    assert json.loads(ran.out)["package"] == "network"
+    assert runtime.read_artifact(tmp_path / "small/network.sateen").launches
+
+
+@pytest.mark.parametrize("options", [["--as", "c"], ["--as", "npm", "--target", "webgpu"]])
+def test_webgpu_besides_webassembly_is_for_packages(sateen, dense, options):
+    ran = sateen("export", dense, "-o", "out.c", "--webgpu", *options)
+    assert ran.status == 2
+    assert "--webgpu is for --as npm, of a model that is compiled for WebAssembly, too" in ran.err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--target", "aarch64"], "expected a network for WebAssembly, found one for "),
+        (["--target", "aarch64"], "expected a network for WebAssembly or WebGPU, found one for "),
         (["--prefix", "Small"], "--prefix: expected the name of a package of npm"),
     ],
 )
