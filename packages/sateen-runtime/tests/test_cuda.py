@@ -8,8 +8,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import re
-import shutil
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,10 +20,10 @@ from sateen import runtime
 from sateen.runtime import Artifact, DType, Parameter, Step
 from sateen.runtime.devices import OpenDevice, OpenDevices, cuda, cuda_library
 from sateen.runtime.devices.cuda import CudaDriver
-from sateen.runtime.devices.cuda_library import CudaLibrary
-from sateen.runtime.errors import DeviceError, DeviceLostError, OutOfMemoryError
+from sateen.runtime.errors import ArgumentError, DeviceError, DeviceLostError, OutOfMemoryError
 from sateen.runtime.launches import BlockPlace, NetworkLaunch
 
+DATA = np.arange(16, dtype=np.float32)
 PTX = b".version 7.8\n.target sm_90\n.visible .entry double(\n)\n.visible .entry add(\n)\n"
 MEMORY, MODULE, FUNCTION, STREAM, EVENT, GRAPH = range(1, 7)
 HEADERS = sorted(Path("/usr/local").glob("cuda*/include/cuda.h"))
@@ -57,26 +55,12 @@ def add(grid: Any, block: Any, arguments: Any) -> int:
     return 0
 
 
-@pytest.fixture(scope="session")
-def stub(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed: apt package gcc")
-    path = tmp_path_factory.mktemp("cuda") / "libcuda.so"
-    source = Path(__file__).with_name("cuda_driver.c")
-    subprocess.run(["gcc", "-std=gnu11", "-O1", "-shared", "-fPIC", str(source), "-o", str(path)], check=True)
-    library = ctypes.CDLL(str(path))
-    library.stub_kernel(b"double", double)
-    library.stub_kernel(b"add", add)
-    return library
-
-
 @pytest.fixture
-def driver(stub: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
-    library = CudaLibrary(stub)
-    monkeypatch.setattr(cuda, "cuda_library", lambda: library)
-    stub.stub_reset()
-    yield CudaDriver()
-    stub.stub_reset()
+def driver(cuda_stub: ctypes.CDLL, cuda_driver: CudaDriver) -> CudaDriver:
+    """The driver of the tests, with two kernels."""
+    cuda_stub.stub_kernel(b"double", double)
+    cuda_stub.stub_kernel(b"add", add)
+    return cuda_driver
 
 
 @pytest.fixture
@@ -131,7 +115,7 @@ def test_kernels_get_addresses_and_numbers(device: OpenDevice) -> None:
     np.testing.assert_array_equal(result(device, memory), 2 * data + 5)
 
 
-def test_launches_are_one_graph(device: OpenDevice, stub: ctypes.CDLL) -> None:
+def test_launches_are_one_graph(device: OpenDevice, cuda_stub: ctypes.CDLL) -> None:
     memory, data = device.allocate(512), np.arange(16, dtype=np.float32)
     prepared = launches(device, memory)
     for launch in prepared:
@@ -141,13 +125,13 @@ def test_launches_are_one_graph(device: OpenDevice, stub: ctypes.CDLL) -> None:
     device.write(memory.part(0, 64), data.ctypes.data)
     for _ in range(3):
         device.launch(whole)
-    assert (stub.stub_launched(), stub.stub_replayed()) == (2, 3)
+    assert (cuda_stub.stub_launched(), cuda_stub.stub_replayed()) == (2, 3)
     np.testing.assert_array_equal(result(device, memory), 2 * data + 5)
 
 
-def test_everything_is_given_back(driver: CudaDriver, stub: ctypes.CDLL) -> None:
+def test_everything_is_given_back(driver: CudaDriver, cuda_stub: ctypes.CDLL) -> None:
     gc.collect()
-    before = [stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)]
+    before = [cuda_stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)]
     device = OpenDevice(driver.connect(0))
     memory = device.allocate(512)
     prepared = launches(device, memory)
@@ -157,7 +141,7 @@ def test_everything_is_given_back(driver: CudaDriver, stub: ctypes.CDLL) -> None
     del memory, prepared, whole
     gc.collect()
     device.close()
-    assert [stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)] == before
+    assert [cuda_stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)] == before
 
 
 def test_time_is_the_device_s(device: OpenDevice) -> None:
@@ -204,10 +188,10 @@ def test_memory_that_is_not_there(device: OpenDevice) -> None:
 
 
 @pytest.mark.parametrize("call", ["cuLaunchKernel", "cuEventQuery"])
-def test_a_kernel_that_faults_loses_the_device(device: OpenDevice, stub: ctypes.CDLL, call: str) -> None:
+def test_a_kernel_that_faults_loses_the_device(device: OpenDevice, cuda_stub: ctypes.CDLL, call: str) -> None:
     memory = device.allocate(512)
     first, *_ = launches(device, memory)
-    stub.stub_fail(call.encode(), 700)
+    cuda_stub.stub_fail(call.encode(), 700)
     found = re.escape("the work of a queue" if "Query" in call else call)
 
     def work() -> None:
@@ -220,15 +204,18 @@ def test_a_kernel_that_faults_loses_the_device(device: OpenDevice, stub: ctypes.
         device.allocate(4)
 
 
-def test_a_device_that_never_answers_is_lost(device: OpenDevice, stub: ctypes.CDLL) -> None:
-    stub.stub_hang(1)
+def test_a_device_that_never_answers_is_lost(device: OpenDevice, cuda_stub: ctypes.CDLL) -> None:
+    cuda_stub.stub_hang(1)
     with pytest.raises(DeviceLostError, match=r"did not end within 0\.01 s"):
         device.sync(limit=0.01)
 
 
-def test_a_network_is_launched_as_one(driver: CudaDriver, stub: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def network(driver: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> runtime.Model:
+    """y = 2 x + 5, on the first device."""
     devices = OpenDevices({driver.kind: driver})
     monkeypatch.setattr("sateen.runtime.model.open_device", devices.open)
+    monkeypatch.setattr("sateen.runtime.ndarray.PROCESS_DEVICES", devices)
     float32 = DType.of("float32")
     given, out = (Parameter(name, float32, (16,), None, 4, is_output=name == "y") for name in "xy")
     places = [BlockPlace(block, 0, 64) for block in (0, 1)]
@@ -240,12 +227,51 @@ def test_a_network_is_launched_as_one(driver: CudaDriver, stub: ctypes.CDLL, mon
             NetworkLaunch("add", (1, 1, 1), (16, 1, 1), tuple(places[1:]), (5,), 1),
         ),
     )  # fmt: skip
-    model = runtime.load(artifact)
+    return runtime.load(artifact)
+
+
+def test_a_network_is_launched_as_one(network: runtime.Model, cuda_stub: ctypes.CDLL) -> None:
     for i in range(3):
         data = np.arange(16, dtype=np.float32) + i
-        np.testing.assert_array_equal(model.run({"x": data})["y"].numpy(), 2 * data + 5)
-    assert (stub.stub_launched(), stub.stub_replayed()) == (2, 2)
-    assert [t.median for t in runtime.time_steps(model, {"x": data}, 2)] == pytest.approx([2e-3, 2e-3])
+        np.testing.assert_array_equal(network.run({"x": data})["y"].numpy(), 2 * data + 5)
+    assert (cuda_stub.stub_launched(), cuda_stub.stub_replayed()) == (2, 2)
+    assert [t.median for t in runtime.time_steps(network, {"x": data}, 2)] == pytest.approx([2e-3, 2e-3])
+
+
+def test_a_network_takes_and_gives_arrays_on_its_device(network: runtime.Model) -> None:
+    data = np.arange(32, dtype=np.float32)
+    inputs, outputs = runtime.array(data, device="cuda(0)"), runtime.empty((3, 16), device="cuda(0)")
+    kept = network.run({"x": inputs[16:]}, keep=True)["y"]
+    assert str(kept.device) == "cuda(0)"
+    network.run({"x": kept}, out={"y": outputs[1]})
+    np.testing.assert_array_equal(outputs[1].numpy(), 2 * (2 * data[16:] + 5) + 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "out", "words"),
+    [
+        (lambda: runtime.array(DATA, device="cuda(1)"), None, r"cuda\(0\), or of the host, found cuda\(1\); to"),
+        (lambda: runtime.array(DATA, device="cuda(0)")[::2], None, "expected 16 in dimension 0 .* found shape"),
+        (lambda: runtime.array(np.ones((16, 2), np.float32), device="cuda(0)")[:, 1], None, "expected compact strides"),
+        (lambda: DATA, lambda: np.broadcast_to(DATA, (16,)), "expected memory to write the output to, found"),
+        (lambda: DATA, lambda: runtime.array(DATA, device="cuda(0)").broadcast_to(16), "found a read-only array"),
+    ],
+)  # fmt: skip
+def test_arrays_that_a_network_can_not_use_are_refused(
+    network: runtime.Model, given: Callable[[], Any], out: Callable[[], Any] | None, words: str
+) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        network.run({"x": given()}, out=None if out is None else {"y": out()})
+
+
+def test_arrays_from_before_a_device_was_closed_are_refused(network: runtime.Model) -> None:
+    old = runtime.array(DATA, device="cuda(0)")
+    old.holder().close()
+    again = runtime.load(network.artifact)
+    with pytest.raises(
+        ArgumentError, match=r"argument 0 \(x\): expected memory of cuda\(0\) as it is open, found some"
+    ):
+        again.run({"x": old})
 
 
 def test_a_machine_without_the_driver_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def test_the_truth_of_several_elements_is_refused_as_by_numpy() -> None:
 
 def test_elements_of_a_device_are_refused() -> None:
     value = NDArray(4096, (3,), (1,), DType.of("float32"), opencl(), owner=None, read_only=False)
-    for use in (len, list, lambda a: a[0], lambda a: a == 1, lambda a: a + 1, bool):
+    for use in (len, list, lambda a: a == 1, lambda a: a + 1, bool):
         with pytest.raises(ArgumentError, match=r"in the memory of cpu\(0\), found one on opencl\(0\)"):
             use(value)  # type: ignore[operator]
 
@@ -139,7 +139,7 @@ def test_numbers_of_the_other_byte_order_are_copied_into_that_of_this_machine() 
 
 
 def test_negative_extents_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"expected extents of 0 or more, found shape \(2, -1\)"):
+    with pytest.raises(ArgumentError, match=r"expected extents of 0 or more and below 2\^63, found shape \(2, -1\)"):
         empty((2, -1))
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,12 +50,14 @@ class Example:
     def free(self, handle: int) -> None:
         del self.memory[handle]
 
-    def write(self, queue: int, to: MemoryPart, address: int) -> None:
+    def write(self, queue: int, to: MemoryPart, address: int) -> object | None:
         ctypes.memmove(to.handle + to.offset, address, to.size or 0)
+        return self.record(queue)
 
-    def read(self, queue: int, address: int, start: MemoryPart) -> None:
+    def read(self, queue: int, address: int, start: MemoryPart) -> object:
         self._reached("read")
         ctypes.memmove(address, start.handle + start.offset, start.size or 0)
+        return self.record(queue)
 
     def copy(self, queue: int, to: MemoryPart, start: MemoryPart) -> None:
         ctypes.memmove(to.handle + to.offset, start.handle + start.offset, to.size or 0)
@@ -81,7 +86,7 @@ class Example:
     def discard(self, prepared: object) -> None:
         self.given_back.append("launch")
 
-    def wait(self, queue: int, other: int) -> None:
+    def wait(self, queue: int, event: object) -> None:
         self._reached("wait")
 
     def record(self, queue: int) -> object:
@@ -204,6 +209,20 @@ def test_a_launch_fits_the_device(example: tuple[Example, OpenDevice], sizes: An
         launched(example[1], **sizes)
 
 
+def test_kernels_get_the_places_that_they_can(example: tuple[Example, OpenDevice]) -> None:
+    _, device = example
+    memory, kernels = device.allocate(256), device.load(b"code")
+    device.prepare(kernels, "f", (1, 1, 1), (1, 1, 1), [memory.part(64)])
+    words = (
+        r"kernel f expects memory at multiples of 64 bytes, found some at 96; to\('opencl\(0\)'\) copies an array to"
+    )
+    with pytest.raises(DeviceError, match=words):
+        device.prepare(kernels, "f", (1, 1, 1), (1, 1, 1), [memory.part(), memory.part(96)])
+    memory.free()
+    with pytest.raises(DeviceError, match="expected memory that this open device allocated, found some of another"):
+        device.prepare(kernels, "f", (1, 1, 1), (1, 1, 1), [memory.part()])
+
+
 def test_a_lost_device_stays_lost_and_names_its_last_kernels(example: tuple[Example, OpenDevice]) -> None:
     connection, device = example
     launched(launched(device, "first"), "second")
@@ -223,6 +242,37 @@ def test_a_wait_has_an_end(example: tuple[Example, OpenDevice]) -> None:
     connection.is_idle = False
     with pytest.raises(DeviceLostError, match=r"its work did not end within 0\.01 s"):
         device.sync(limit=0.01)
+
+
+ENDLESS = """
+import sys
+import numpy as np
+from sateen import runtime
+
+device = runtime.open_device("opencl(0)")
+device.limit = 0.2
+kernels = device.load(b"kernel void endless(global volatile int *x) { while (x[0] == 0); }")
+array, other = (runtime.array(np.zeros(4, np.int32), device="opencl(0)") for _ in range(2))
+device.launch(device.prepare(kernels, "endless", (1, 1, 1), (1, 1, 1), [array.part()], (), [array]))
+there = np.zeros(4, np.int32)
+USES = {
+    "assign": lambda: other.__setitem__(0, 1),
+    "queued": lambda: other.copy_to(runtime.NDArray.of(there)).wait(),
+    "elsewhere": lambda: device.wait(1, 0) or device.sync(1),
+}
+try:
+    USES[sys.argv[1]]()
+except runtime.DeviceLostError as error:
+    print(error)
+    device.close()
+"""
+
+
+@pytest.mark.usefixtures("first_opencl")
+@pytest.mark.parametrize("use", ["assign", "queued", "elsewhere"])
+def test_a_kernel_that_never_ends_stops_nobody(use: str) -> None:
+    found = subprocess.run([sys.executable, "-c", ENDLESS, use], capture_output=True, text=True, timeout=60, check=True)
+    assert re.search(r"lost: its work did not end within 0\.2 s; the last kernels are endless", found.stdout)
 
 
 def test_a_closed_device_refuses_work(example: tuple[Example, OpenDevice]) -> None:
@@ -274,7 +324,7 @@ def test_arrays_go_to_a_device_and_back() -> None:
 @pytest.mark.usefixtures("first_opencl")
 def test_elements_on_a_device_are_not_read_one_by_one() -> None:
     there = runtime.array([1.0, 2.0], device="opencl(0)")
-    for use in (lambda: there[0], lambda: there + 1, lambda: float(there), lambda: np.asarray(there)):
+    for use in (lambda: there + 1, lambda: float(there), lambda: np.asarray(there)):
         with pytest.raises(ArgumentError, match=r"found one on opencl\(0\); numpy\(\) copies it"):
             use()
 

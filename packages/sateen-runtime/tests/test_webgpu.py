@@ -185,7 +185,7 @@ def test_limits_name_the_kernel(device: OpenDevice) -> None:
     memory, kernels = device.allocate(64), device.load(TEXT.encode())
     with pytest.raises(DeviceError, match="kernel put expects 70000 blocks along x, the device has at most 65535"):
         device.prepare(kernels, "put", (70000, 1, 1), (1, 1, 1), [memory.part()], [1])
-    with pytest.raises(DeviceError, match=r"kernel put expects places at multiples of 4 bytes, found 6"):
+    with pytest.raises(DeviceError, match="kernel put expects memory at multiples of 4 bytes, found some at 6"):
         device.prepare(kernels, "put", (1, 1, 1), (1, 1, 1), [memory.part(6)], [1])
     with pytest.raises(DeviceError, match="kernel put expects numbers of 32 bits, found 4294967296"):
         device.prepare(kernels, "put", (1, 1, 1), (1, 1, 1), [memory.part()], [1 << 32])

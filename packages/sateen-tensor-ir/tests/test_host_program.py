@@ -15,7 +15,9 @@ from sateen import runtime
 from sateen.runtime import DeviceFunctions
 from sateen.runtime.abi import DLDataType, DLTensor, Status
 from sateen.runtime.device import Device, DeviceKind, cpu, cuda, opencl
-from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError, TargetError
+from sateen.runtime.devices import OpenDevices
+from sateen.runtime.devices.process_devices import DRIVERS
+from sateen.runtime.errors import CodegenError, DeviceError, ExecutionError, LoweringError, TargetError
 from sateen.tensor_ir import CompiledModule, build, build_functions, te
 from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.ir.buffer import decl_buffer
@@ -279,6 +281,31 @@ def test_a_parameter_of_a_device_by_name_is_refused(device: Device, remedy: str)
     )
     with pytest.raises(LoweringError, match=re.escape(expected)):
         build_functions([function(SUMS, A=device)], "opencl")
+
+
+@pytest.fixture
+def own_devices(monkeypatch: pytest.MonkeyPatch) -> OpenDevices:
+    """Devices that a test may close. Skipped without OpenCL."""
+    devices = OpenDevices(DRIVERS)
+    try:
+        devices.open(opencl())
+    except DeviceError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr("sateen.tensor_ir.compiled_module.open_device", devices.open)
+    monkeypatch.setattr("sateen.runtime.ndarray.PROCESS_DEVICES", devices)
+    return devices
+
+
+def test_a_function_is_brought_to_a_device_that_was_opened_again(own_devices: OpenDevices) -> None:
+    f = build_functions([function(SUMS)], "opencl")
+    for _ in range(2):
+        data = runtime.array(np.ones((4, 8), np.float32), device="opencl(0)")
+        out = runtime.empty(8, device="opencl(0)")
+        f(data, out)
+        assert out.numpy().tolist() == [4.0] * 8
+        own_devices.open(opencl()).close()
+        with pytest.raises(DeviceError, match=r"opencl\(0\): it is closed; open it again"):
+            f(data, out)
 
 
 def test_an_argument_of_a_device_by_name_is_refused() -> None:

@@ -4,7 +4,7 @@ from sateen.runtime.artifact import ARTIFACT_MAGIC, Artifact, CodeForm
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan, webgpu
 from sateen.runtime.device_functions import DeviceFunctions, DevicePlace, KernelLaunch
-from sateen.runtime.devices import DeviceDescription, DeviceMemory, OpenDevice, open_device
+from sateen.runtime.devices import DeviceDescription, DeviceMemory, Event, OpenDevice, open_device
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import (
     ArgumentError,
@@ -78,6 +78,7 @@ __all__ = [
     "DeviceLostError",
     "DeviceMemory",
     "DevicePlace",
+    "Event",
     "ExecutionError",
     "ExpressionError",
     "FrontendError",

@@ -29,6 +29,11 @@ class DeviceKind(IntEnum):
         """Whether its memory is pointers, in which offsets count; that of others is objects with places in them."""
         return self in (DeviceKind.CPU, DeviceKind.CUDA, DeviceKind.ROCM)
 
+    @property
+    def has_streams(self) -> bool:
+        """Whether DLPack's streams order the work of several libraries on it."""
+        return self in (DeviceKind.CUDA, DeviceKind.ROCM)
+
     @staticmethod
     def of(name: str) -> DeviceKind:
         """The kind of that name, such as 'opencl'. Raises ArgumentError for an unknown name."""

@@ -121,19 +121,25 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
             strides = "compact strides" if parameter.strides is None else f"strides {_shape(parameter.strides)}"
             if parameter.is_output and any(isinstance(s, str) for s in parameter.strides or ()):
                 strides += ", each beyond what smaller ones reach"
-            return f"expected {strides}, found strides {_shape(found.strides)}; {_remedy(parameter, 'a compact')}"
+            return (
+                f"expected {strides}, found strides {_shape(found.strides)}; {_remedy(parameter, found, 'a compact')}"
+            )
         case Status.ALIGNMENT:
-            lowest = found.data & -found.data
+            begin = found.data if found.device.kind.has_addresses else found.byte_offset
+            lowest = begin & -begin
             expected = f"expected memory aligned to {parameter.alignment} bytes"
-            return f"{expected}, found {lowest}; {_remedy(parameter, 'an aligned')}"
+            return f"{expected}, found {lowest}; {_remedy(parameter, found, 'an aligned')}"
         case Status.OVERLAP:
             return "expected memory of its own, found memory that another argument uses too"
     return None
 
 
-def _remedy(parameter: Parameter, kind: str) -> str:
+def _remedy(parameter: Parameter, found: NDArray, kind: str) -> str:
     """How to make an array that fits: a copy of an input, new memory for an output."""
-    return f"runtime.empty makes {kind} array" if parameter.is_output else f"runtime.array makes {kind} copy"
+    if parameter.is_output:
+        return f"runtime.empty makes {kind} array"
+    way = "runtime.array" if found.is_readable else f"to('{found.device}')"
+    return f"{way} makes {kind} copy"
 
 
 def _copy_there(parameter: Parameter, found: NDArray) -> str:

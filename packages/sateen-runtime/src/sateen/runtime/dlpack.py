@@ -15,7 +15,8 @@ from typing import Any
 from sateen.runtime.abi import DLTensor
 from sateen.runtime.errors import ArgumentError
 
-READ_ONLY = 1
+READ_ONLY, IS_COPIED = 1, 2
+"""Flags of a managed tensor of version 1."""
 _LEGACY, _VERSIONED = b"dltensor", b"dltensor_versioned"
 _USED = {_LEGACY: b"used_dltensor", _VERSIONED: b"used_dltensor_versioned"}
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -82,15 +83,15 @@ for _kept in (_delete, _delete_versioned, _destroy_capsule, *_USED, *_USED.value
     _retain(_kept)
 
 
-def to_capsule(tensor: DLTensor, owner: object, *, read_only: bool, versioned: bool) -> object:
+def to_capsule(tensor: DLTensor, owner: object, *, flags: int = 0, versioned: bool) -> object:
     """A capsule of `tensor`, whose memory lives as long as `owner`.
 
     Raises BufferError if the protocol can't mark a read-only one.
     """
     managed: _Managed | _ManagedVersioned
     if versioned:
-        managed = _ManagedVersioned(1, 1, None, _delete_versioned, READ_ONLY if read_only else 0, tensor)
-    elif read_only:
+        managed = _ManagedVersioned(1, 1, None, _delete_versioned, flags, tensor)
+    elif flags & READ_ONLY:
         raise BufferError("a read-only array needs a consumer of DLPack 1.0 or later")
     else:
         managed = _Managed(tensor, None, _delete)
@@ -128,8 +129,8 @@ def _finish(deleter: Any, address: int) -> None:
         deleter(address)
 
 
-def capsule_of(producer: Any) -> object:
-    """The capsule of a producer: version 1 if it supports versions.
+def capsule_of(producer: Any, stream: int | None = None) -> object:
+    """The capsule of a producer: version 1 if it supports versions; `stream` is where its work is to be done before.
 
     Raises ArgumentError if it gives none.
     """
@@ -139,15 +140,15 @@ def capsule_of(producer: Any) -> object:
         remedy = "; numpy.asarray(…, 'float32') makes one of that type" if is_numbers else ""
         raise ArgumentError(f"expected an array that speaks DLPack, found {type(producer).__name__}{remedy}")
     try:
-        return _export(export)
+        return _export(export, {} if stream is None else {"stream": stream})
     except BufferError as error:
         raise ArgumentError(
             f"expected an array that DLPack can pass, found {type(producer).__name__}: {error}"
         ) from error
 
 
-def _export(export: Any) -> object:
+def _export(export: Any, keywords: dict[str, int]) -> object:
     try:
-        return export(max_version=(1, 1))
+        return export(max_version=(1, 1), **keywords)
     except TypeError:  # a producer older than version 1 has no such keyword
-        return export()
+        return export(**keywords)

@@ -11,7 +11,8 @@ from typing import Any
 from sateen.runtime.abi import DLTensor, PublicFunction, Status
 from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.dtype import DType, TypeCode
-from sateen.runtime.ndarray import NDArray, compact_strides
+from sateen.runtime.ndarray import NDArray
+from sateen.runtime.views import compact_strides
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,9 +11,8 @@ import numpy as np
 from sateen.runtime.abi import Failure, Status
 from sateen.runtime.artifact import Artifact
 from sateen.runtime.content import whole
-from sateen.runtime.device import DeviceKind
-from sateen.runtime.devices import MemoryPart, OpenDevice, PreparedLaunch
-from sateen.runtime.diagnosis import failure_of
+from sateen.runtime.devices import OpenDevice, PreparedLaunch
+from sateen.runtime.diagnosis import failure_of, wrong_argument
 from sateen.runtime.ndarray import NDArray
 from sateen.runtime.signature import Parameter
 
@@ -72,7 +71,7 @@ class LaunchedNetwork:
             if array.is_readable:
                 device.write(block.part(0, array.nbytes), array.data)
             else:
-                device.copy(block.part(0, array.nbytes), MemoryPart(array.data, 0, array.nbytes))
+                device.copy(block.part(0, array.nbytes), array.part())
         if self._seconds is None:
             self._launch()
         else:
@@ -81,7 +80,7 @@ class LaunchedNetwork:
             if array.is_readable:
                 device.read(array.data, block.part(0, array.nbytes))
             else:
-                device.copy(MemoryPart(array.data, 0, array.nbytes), block.part(0, array.nbytes))
+                device.copy(array.part(), block.part(0, array.nbytes))
 
     def _launch(self) -> None:
         """Launch all: one by one at first, then as one, where the driver can."""
@@ -108,18 +107,32 @@ class LaunchedNetwork:
         return seconds
 
     def _check(self, position: int, p: Parameter, array: NDArray, arrays: Sequence[NDArray]) -> None:
-        place = self._device.description.device
-        if array.device.kind is not DeviceKind.CPU and array.device != place:
-            code = Status.DEVICE
-        elif array.dtype != p.dtype:
+        if words := self._wrong_memory(p, array):
+            raise wrong_argument(self._signature, position, words)
+        dimension = 0
+        if array.dtype != p.dtype:
             code = Status.DTYPE
         elif array.ndim != len(p.shape):
             code = Status.RANK
         elif array.shape != p.shape:
-            wrong = next(d for d, (n, m) in enumerate(zip(array.shape, p.shape, strict=True)) if n != m)
-            raise failure_of(self._signature, arrays, Failure(Status.SHAPE, position, wrong))
+            code = Status.SHAPE
+            dimension = next(d for d, (n, m) in enumerate(zip(array.shape, p.shape, strict=True)) if n != m)
         elif not array.is_compact:
             code = Status.STRIDES
         else:
             return
-        raise failure_of(self._signature, arrays, Failure(code, position, 0))
+        raise failure_of(self._signature, arrays, Failure(code, position, dimension))
+
+    def _wrong_memory(self, p: Parameter, array: NDArray) -> str:
+        """What is expected and found of an array whose memory can't be used."""
+        place = self._device.description.device
+        if not array.is_readable and array.device != place:
+            return f"expected memory of {place}, or of the host, found {array.device}; to('{place}') copies it"
+        if array.is_read_only and p.is_output:
+            return "expected memory to write the output to, found a read-only array"
+        if not array.is_readable and array.holder() is not self._device:
+            return (
+                f"expected memory of {place} as it is open, found some from before it was lost or closed; make the "
+                "array again"
+            )
+        return ""

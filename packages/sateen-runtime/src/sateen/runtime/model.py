@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -59,6 +60,7 @@ class Model:
         self._inputs = tuple(p.name for p in artifact.inputs)
         self._input_names = frozenset(self._inputs)
         self._outputs = {p.name: allocator(_shape(p), p.dtype) for p in artifact.outputs}
+        self._on_device = {p.name: partial(empty, _shape(p), p.dtype, device) for p in artifact.outputs}
         self._given: dict[str, AnyArray] = {}
         self._results: Outputs | None = None
         self._lock = ForkSafeLock()
@@ -92,8 +94,12 @@ class Model:
         *,
         out: Mapping[str, AnyArray] | None = None,
         copy: bool = True,
+        keep: bool = False,
     ) -> Outputs:
         """The outputs by name: new arrays, or those in `out`. Without `inputs` the arrays of `set_input` are used.
+
+        New arrays are in the host's memory, with `keep` on the model's device. Those on a device are complete when its
+        queued work is done.
 
         An input is read in place if it is compact, aligned to its elements and in the byte order of this machine. Any
         other input is copied first, or refused without `copy`. An array of `out` may be an input if `artifact.aliases`
@@ -105,15 +111,16 @@ class Model:
         if given.keys() != self._input_names:
             raise wrong_inputs(given, self.inputs)
         taken = self._compact(given) if copy else [given[n] for n in self._inputs]
+        makers = self._on_device if keep else self._outputs
         if out is not None:
             require_mapping(out, "outputs", self.outputs)
             for name in out:
                 if name not in self._outputs:
                     raise unknown("outputs", name, self.outputs)
-            results = Outputs({n: NDArray.of(out[n]) if n in out else make() for n, make in self._outputs.items()})
+            results = Outputs({n: NDArray.of(out[n]) if n in out else make() for n, make in makers.items()})
             self._check_shared(dict(zip(self._inputs, taken, strict=True)), out, results)
         else:
-            results = Outputs({n: make() for n, make in self._outputs.items()})
+            results = Outputs({n: make() for n, make in makers.items()})
         with self._lock.current:
             if self._function is None:
                 raise ArgumentError("run: expected a model that is open, found one that was closed")
@@ -190,8 +197,9 @@ class Model:
             others = {f"output {n!r}": results[n] for n in aliases if n != name}
             others |= {f"input {n!r}": NDArray.of(given[n]) for n in aliases.values()}
             for other, memory in others.items():
-                is_own = other == f"input {aliases[name]!r}" and memory.data == results[name].data
-                if not is_own and _overlap(results[name], memory):
+                same = (memory.data, memory.byte_offset) == (results[name].data, results[name].byte_offset)
+                is_own = other == f"input {aliases[name]!r}" and same
+                if not is_own and results[name].overlaps(memory):
                     raise ArgumentError(
                         f"output {name!r} expects memory of its own, or all of that of input {aliases[name]!r}; found "
                         f"memory of {other}"
@@ -272,10 +280,6 @@ def _entry(artifact: Artifact, module: Module) -> CompiledFunction:
 
 def _forms(signature: Signature) -> list[tuple[object, ...]]:
     return [(p.dtype, p.shape, p.strides, p.alignment, p.device, p.is_output) for p in signature.parameters]
-
-
-def _overlap(a: NDArray, b: NDArray) -> bool:
-    return a.data < b.data + b.nbytes and b.data < a.data + a.nbytes
 
 
 def _shape(p: Parameter) -> tuple[int, ...]:

@@ -97,8 +97,7 @@ class CompiledFunction:
         """Runs the function on DLTensors at these addresses, as C would, and returns its status, which
         `abi.Failure.of` takes apart. The caller keeps the tensors alive.
 
-        It is for memory that an NDArray can't stand for, such as an object of OpenCL with a `byte_offset`. Raises
-        ExecutionError if a function of a device raised an exception.
+        Raises ExecutionError if a function of a device raised an exception.
         """
         pointers = (ctypes.c_void_p * len(tensors))(*tensors)
         status: int = self._call(self._host_address, pointers, len(tensors))
@@ -205,7 +204,7 @@ def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDA
     """The arguments of a call as arrays, not copied; numbers for inputs without dimensions become such arrays.
 
     Raises ArgumentError for a wrong count, values that are not arrays, numbers that are not of the parameter's type,
-    and a read-only output; the compiled code checks the rest.
+    and a read-only output, DeviceError for memory that is gone; the compiled code checks the rest.
     """
     parameters = signature.parameters
     if len(arguments) != len(parameters):
@@ -218,6 +217,7 @@ def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDA
             raise wrong_argument(signature, index, str(error)) from None
         if array.is_read_only and parameters[index].is_output:
             raise wrong_argument(signature, index, "expected memory to write the output to, found a read-only array")
+        array.require_usable()
         arrays.append(array)
     return arrays
 

@@ -19,15 +19,17 @@ from numpy.typing import ArrayLike
 from sateen.runtime import dlpack
 from sateen.runtime.abi import DLDataType, DLDevice, DLTensor
 from sateen.runtime.device import Device, DeviceKind, cpu
-from sateen.runtime.devices import PROCESS_DEVICES, DeviceMemory, MemoryPart, OpenDevice
+from sateen.runtime.devices import PROCESS_DEVICES, DeviceMemory, Event, MemoryPart, OpenDevice
 from sateen.runtime.dtype import DType, TypeCode
-from sateen.runtime.errors import ArgumentError, OutOfMemoryError
+from sateen.runtime.errors import ArgumentError, DeviceError, OutOfMemoryError
+from sateen.runtime.views import View, compact_strides, is_compact, runs
 
 ALIGNMENT = 64
 """Alignment in bytes of the memory that sateen allocates: a cache line, and the widest vector register."""
 
 
 _CPU = cpu()
+_WITH_STREAMS = frozenset(kind for kind in DeviceKind if kind.has_streams)
 _Byte = ctypes.c_char
 
 
@@ -42,11 +44,13 @@ class NDArray(NDArrayOperatorsMixin):
     """An array in the memory of one device.
 
     `shape` and `strides` count elements, `data` is the address of the first element, `handle` that of the DLTensor,
-    valid as long as the array. Memory belongs to the array (`array`, `empty`) or to the NumPy array or DLPack producer
+    valid as long as the array. Where memory is an object and no address, `data` is that, and `byte_offset` the place of
+    the first element in it. Memory belongs to the array (`array`, `empty`) or to the NumPy array or DLPack producer
     that it was made from, which it keeps alive.
 
     Length, iteration, indices, comparison and arithmetic are those of NumPy, element by element. They give NumPy arrays
-    and numbers, which share the memory wherever NumPy's would. On a device they are refused; `to` copies.
+    and numbers, which share the memory wherever NumPy's would. On a device, slices and integers give arrays that share
+    the memory, and can be assigned to; the rest is refused; `to` and `numpy` copy.
     """
 
     __slots__ = (
@@ -54,6 +58,7 @@ class NDArray(NDArrayOperatorsMixin):
         "_form",
         "_owner",
         "_tensor",
+        "byte_offset",
         "data",
         "handle",
         "is_read_only",
@@ -69,9 +74,12 @@ class NDArray(NDArrayOperatorsMixin):
         *,
         owner: object,
         read_only: bool,
+        byte_offset: int = 0,
     ) -> None:
         """An array over memory at `data` that lives at least as long as `owner`."""
-        self._fill(_form(shape, strides, dtype, device), data, owner, read_only)
+        if device.kind.has_addresses:
+            data, byte_offset = data + byte_offset, 0
+        self._fill(_form(shape, strides, dtype, device), data, owner, read_only, byte_offset)
 
     @staticmethod
     def _over(form: _Form, data: int, owner: object, read_only: bool) -> NDArray:
@@ -79,13 +87,15 @@ class NDArray(NDArrayOperatorsMixin):
         made._fill(form, data, owner, read_only)
         return made
 
-    def _fill(self, form: _Form, data: int, owner: object, read_only: bool) -> None:
+    def _fill(self, form: _Form, data: int, owner: object, read_only: bool, byte_offset: int = 0) -> None:
         self.data = data
+        self.byte_offset = byte_offset
         self.is_read_only = read_only
         self._owner = owner
         self._form = form
         self._tensor = DLTensor.from_buffer_copy(form.tensor)
         self._tensor.data = data
+        self._tensor.byte_offset = byte_offset
         self.handle = ctypes.addressof(self._tensor)
 
     @staticmethod
@@ -166,37 +176,133 @@ class NDArray(NDArrayOperatorsMixin):
     def _read_back(self) -> np.ndarray[Any, Any]:
         """The elements of an array on a device, in memory of their own."""
         numpy, size = self.dtype.numpy, self.dtype.bytes
-        reach = 0 if 0 in self.shape else 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
-        span = np.empty(reach, numpy)
-        self._holder().read(span.ctypes.data, MemoryPart(self.data, 0, span.nbytes))
+        low, high = self._view.reach
+        try:
+            span = np.empty(high - low, numpy)
+        except (MemoryError, ValueError):
+            raise OutOfMemoryError(f"no memory of the host for a copy of {self.type} on {self.device}") from None
+        self.holder().read(span.ctypes.data, self.part(low, high - low))
         if self.is_compact:
             return span.reshape(self.shape)
         steps = [stride * size for stride in self.strides]
-        return np.lib.stride_tricks.as_strided(span, self.shape, steps).copy()
+        return np.lib.stride_tricks.as_strided(span[-low:], self.shape, steps).copy()
 
-    def _holder(self) -> OpenDevice:
-        """The device that can copy this memory. Raises ArgumentError for an object of another context."""
+    def holder(self) -> OpenDevice:
+        """The open device that has this memory. Raises ArgumentError for an object of another context, and for memory
+        of a device before it was lost or closed."""
         if isinstance(self._owner, DeviceMemory):
             return self._owner.device
-        if not self.device.kind.has_addresses:
+        opened = PROCESS_DEVICES.open(self.device)
+        if not self.device.kind.has_addresses and opened.memory_of(self.data) is None:
             raise ArgumentError(
                 f"expected memory on {self.device} that sateen allocated, found an object of another context; copy it "
                 "by what made it"
             )
-        return PROCESS_DEVICES.open(self.device)
+        return opened
+
+    def require_usable(self) -> None:
+        """Raises DeviceError for memory that a device had before it was lost or closed."""
+        if isinstance(self._owner, DeviceMemory):
+            self._owner.device.require_usable()
+
+    def part(self, start: int = 0, count: int | None = None) -> MemoryPart:
+        """The bytes of `count` elements of memory from the first one and `start` more on, by default of all."""
+        size = self.dtype.bytes
+        return MemoryPart(self.data, self.byte_offset + start * size, (self.size if count is None else count) * size)
 
     def to(self, device: Device | str) -> NDArray:
         """A copy in memory of a device, or of the processor: compact, once all queued work is done.
 
         Raises ArgumentError for a text that is no device, DeviceError for one that is not there, OutOfMemoryError.
         """
-        place, source = Device.of(device), np.ascontiguousarray(self.numpy())
+        place, source = Device.of(device), np.ascontiguousarray(self.numpy()).reshape(self.shape)
         result = empty(self.shape, self.dtype, place)
         if result.is_readable:
             result.numpy()[...] = source
         else:
-            PROCESS_DEVICES.open(place).write(MemoryPart(result.data, 0, source.nbytes), source.ctypes.data)
+            result.holder().write(result.part(), source.ctypes.data)
         return result
+
+    def copy_to(self, target: NDArray, queue: int = 0) -> Event:
+        """Queue a copy to an array of the same type and shape, one of the two on a device, and don't wait for it.
+
+        The event is reached when the copy is done; until then nobody changes either array. Both are kept until then. A
+        copy between two devices goes through the host's memory, and waits for the first of them. Raises ArgumentError
+        for arrays that don't fit, and that share memory; DeviceError, DeviceLostError.
+        """
+        self._require_fits(target)
+        if self.is_readable:
+            device, source = target.holder(), NDArray.of(np.ascontiguousarray(self.numpy()).reshape(self.shape))
+        elif target.is_readable or target.holder() is self.holder():
+            device, source = self.holder(), self
+        else:
+            return NDArray.of(self.numpy()).copy_to(target, queue)
+        length, begins = runs(source._view, target._view)
+        for start, to in begins if source.size else ():
+            if source.is_readable:
+                device.queue_write(target.part(to, length), source.data + start * source.dtype.bytes, source, queue)
+            elif target.is_readable:
+                address = target.data + to * target.dtype.bytes
+                device.queue_read(address, source.part(start, length), target, queue)
+            else:
+                device.copy(target.part(to, length), source.part(start, length), queue)
+        return device.record(queue)
+
+    def _require_fits(self, target: NDArray) -> None:
+        """Raises ArgumentError for an array that this one can't be copied to by a queue, DeviceError for memory that is
+        gone."""
+        self.require_usable()
+        target.require_usable()
+        if (self.dtype, self.shape) != (target.dtype, target.shape):
+            raise ArgumentError(f"expected an array of {self.type} to copy to, found {target.type}")
+        if target.is_read_only:
+            raise ArgumentError("expected memory to copy to, found a read-only array")
+        if self.is_readable and target.is_readable:
+            raise ArgumentError(
+                f"expected a device at one end of a copy, found {self.device} at both; numpy.copyto copies there"
+            )
+        if self.overlaps(target):
+            raise ArgumentError("expected memory of its own to copy to, found some that the array shares; to() copies")
+
+    def overlaps(self, other: NDArray) -> bool:
+        """Whether some bytes between the first and the last element are those of the other array, too."""
+        if self.device != other.device or not (self.device.kind.has_addresses or self.data == other.data):
+            return False
+        (a, b), (c, d) = self._bytes(), other._bytes()
+        return a < d and c < b
+
+    def _bytes(self) -> tuple[int, int]:
+        """The lowest byte and the one behind the highest, counted in all memory or in the object."""
+        low, high = (self.byte_offset + position * self.dtype.bytes for position in self._view.reach)
+        base = self.data if self.device.kind.has_addresses else 0
+        return base + low, base + high
+
+    @property
+    def _view(self) -> View:
+        return View(self.shape, self.strides)
+
+    def _seen(self, view: View, *, read_only: bool = False) -> NDArray:
+        """The same memory, of which a view has some elements."""
+        offset = self.byte_offset + view.offset * self.dtype.bytes
+        owner = self if self.is_readable else self._owner
+        return NDArray(
+            self.data, view.shape, view.strides, self.dtype, self.device, owner=owner,
+            read_only=self.is_read_only or read_only, byte_offset=offset,
+        )  # fmt: skip
+
+    def reshape(self, *shape: int) -> NDArray:
+        """The same memory in another shape; an extent of -1 is what the others leave. Raises ArgumentError for another
+        number of elements, and for elements that are not in row-major order."""
+        return self._seen(self._view.reshaped(shape))
+
+    def transpose(self, *axes: int) -> NDArray:
+        """The same memory with its axes in another order, by default in the reverse one."""
+        return self._seen(self._view.transposed(axes))
+
+    def broadcast_to(self, *shape: int) -> NDArray:
+        """The same memory, read-only, with elements repeated along axes of one. Raises ArgumentError for a shape that
+        does not repeat this one."""
+        return self._seen(self._view.broadcast(shape), read_only=True)
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self._here()
@@ -218,10 +324,15 @@ class NDArray(NDArrayOperatorsMixin):
         return iter(self._here())
 
     def __getitem__(self, key: Any) -> Any:
-        return self._here()[key]
+        return self._here()[key] if self.is_readable else self._seen(self._view.indexed(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._here()[key] = value
+        if self.is_readable:
+            self._here()[key] = value
+            return
+        target = self[key]
+        source = value if isinstance(value, NDArray) else array(value, self.dtype)
+        source.broadcast_to(*target.shape).copy_to(target).wait()
 
     def __bool__(self) -> bool:
         return bool(self._here())
@@ -243,20 +354,47 @@ class NDArray(NDArrayOperatorsMixin):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule for another framework, as the Python specification of DLPack says; arrays of a processor have no
-        `stream`.
+        """A capsule for another framework, as the Python specification of DLPack says: of this memory, or of a copy on
+        the same device or on the processor.
+
+        `stream` is CUDA's or ROCm's: all queued work has ended when this returns, but for -1, with which the consumer
+        takes care of that. Raises BufferError for what the protocol can't say, DeviceLostError.
         """
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"an array on {self.device} can't be exported to DLPack device {dl_device}")
-        if stream is not None and self.device.kind is DeviceKind.CPU:
-            raise BufferError(f"an array on {self.device} has no stream, found {stream!r}")
+        here, asked = self.__dlpack_device__(), self.__dlpack_device__() if dl_device is None else tuple(dl_device)
+        self._require_stream(stream)
         source = self
-        if copy:
-            source = array(self.numpy(), device=self.device)
-        elif isinstance(self._owner, DeviceMemory):
-            self._owner.device.sync()
+        if asked == (_CPU.kind, _CPU.index) != here:
+            if copy is False:
+                raise BufferError(
+                    f"an array on {self.device} can't be exported to DLPack device {asked} without a copy"
+                )
+            source = self.to(_CPU)
+        elif asked != here:
+            raise BufferError(f"an array on {self.device} can't be exported to DLPack device {asked}")
+        elif copy:
+            source = self.to(self.device)
+        elif not self.is_readable and stream != -1 and (opened := self._opened()):
+            opened.sync()
         versioned = max_version is not None and max_version[0] >= 1
-        return dlpack.to_capsule(source._tensor, source, read_only=source.is_read_only, versioned=versioned)
+        flags = dlpack.READ_ONLY * source.is_read_only | dlpack.IS_COPIED * (source is not self)
+        return dlpack.to_capsule(source._tensor, source, flags=flags, versioned=versioned)
+
+    def _require_stream(self, stream: object) -> None:
+        """Raises BufferError for a stream that the device does not have."""
+        if stream is None:
+            return
+        if not self.device.kind.has_streams:
+            raise BufferError(f"an array on {self.device} has no stream, found {stream!r}")
+        if not isinstance(stream, int) or isinstance(stream, bool) or stream == 0 or stream < -1:
+            raise BufferError(f"expected a stream of {self.device}, -1, or a number of 1 or more; found {stream!r}")
+
+    def _opened(self) -> OpenDevice | None:
+        """The open device that may have work on this memory. sateen queues none on memory that it can't use, and on a
+        device that it can't open."""
+        try:
+            return self.holder()
+        except (ArgumentError, DeviceError):
+            return None
 
     def __repr__(self) -> str:
         return f"NDArray({self.type} on {self.device})"
@@ -276,7 +414,7 @@ class _Form:
         self.strides = strides
         self.dtype = dtype
         self.device = device
-        self.is_compact = _is_compact(shape, strides)
+        self.is_compact = is_compact(shape, strides)
         extents = ctypes.c_int64 * len(shape)
         self._extents = extents(*shape)
         self._steps = None if self.is_compact else extents(*strides)
@@ -335,8 +473,8 @@ def empty(
         extents = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:
         raise ArgumentError(f"expected a shape of integers, found {shape!r:.80}") from None
-    if any(extent < 0 for extent in extents):
-        raise ArgumentError(f"expected extents of 0 or more, found shape {extents}")
+    if any(not 0 <= extent < 1 << 63 for extent in extents):
+        raise ArgumentError(f"expected extents of 0 or more and below 2^63, found shape {extents}")
     kind, place = DType.of(dtype), Device.of(device)
     if place.kind is DeviceKind.CPU and place != _CPU:
         raise ArgumentError(f"expected cpu(0), the only processor, found {place}")
@@ -406,27 +544,37 @@ def compact(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack, alignment: i
 def from_dlpack(producer: SupportsDLPack) -> NDArray:
     """The shared memory of another framework's array, on any device. Lanes of its elements are a last dimension.
 
-    Raises ArgumentError for an element type that sateen does not have, and for a place within an object of memory, as
-    OpenCL has them: an NDArray stands for the whole object.
+    Work of the producer that is queued on a device of CUDA is done before that of queue 0. Raises ArgumentError for an
+    element type that sateen does not have.
     """
-    imported = dlpack.Imported(dlpack.capsule_of(producer))
+    imported = dlpack.Imported(dlpack.capsule_of(producer, _stream_for(producer)))
     tensor = imported.tensor
     try:
         dtype = DType(TypeCode(tensor.dtype.code), tensor.dtype.bits)
         device = Device(DeviceKind(tensor.device.device_type), tensor.device.device_id)
     except ValueError as error:
         raise ArgumentError(f"expected an element type and a device that sateen knows, found {error}") from None
-    shape = tuple(tensor.shape[: tensor.ndim])
+    shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else compact_strides(shape)
     if (lanes := tensor.dtype.lanes) != 1:
         shape, strides = (*shape, lanes), (*(step * lanes for step in strides), 1)
-    if tensor.byte_offset and not device.kind.has_addresses:
-        raise ArgumentError(
-            f"expected an array that begins where its memory on {device} does, found byte_offset {tensor.byte_offset}; "
-            "pass a copy, or the DLTensor by call_pointers"
-        )
-    data = (tensor.data or 0) + tensor.byte_offset
-    return NDArray(data, shape, strides, dtype, device, owner=imported, read_only=imported.read_only)
+    return NDArray(
+        tensor.data or 0, shape, strides, dtype, device,
+        owner=imported, read_only=imported.read_only, byte_offset=tensor.byte_offset,
+    )  # fmt: skip
+
+
+def _stream_for(producer: object) -> int | None:
+    """The stream that the producer's work is to be done for: that of queue 0, where the device has streams."""
+    if not hasattr(producer, "__dlpack_device__"):
+        return None
+    kind, index = producer.__dlpack_device__()
+    if kind not in _WITH_STREAMS:
+        return None
+    try:
+        return PROCESS_DEVICES.open(Device(DeviceKind(kind), index)).stream()
+    except DeviceError:  # nothing of ours runs there
+        return None
 
 
 def _as_numpy(value: object) -> object:
@@ -437,17 +585,3 @@ def _of_numpy(source: np.ndarray[Any, Any]) -> NDArray:
     form = _numpy_form(source.dtype, source.shape, source.strides)
     data, read_only = source.__array_interface__["data"]
     return NDArray._over(form, data, source, read_only)
-
-
-def _is_compact(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    expected = 1
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if extent != 1 and stride != expected:
-            return 0 in shape
-        expected *= extent
-    return True
-
-
-def compact_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of elements in row-major order without gaps."""
-    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))

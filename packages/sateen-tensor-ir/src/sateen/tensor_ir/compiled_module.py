@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sateen.runtime import Argument, CompiledFunction, Module, open_device
 from sateen.runtime.device import Device, DeviceKind
-from sateen.runtime.devices import as_functions
+from sateen.runtime.devices import OpenDevice, as_functions
 from sateen.runtime.display import named
 from sateen.runtime.errors import ArtifactError, CodegenError, TargetError
 from sateen.runtime.files import replacing
@@ -142,22 +142,34 @@ class CompiledModule:
         """The counts of code generation: gathers, masked and scalarised operations."""
         return self._code.report
 
-    @cached_property
+    @property
     def module(self) -> Module:
-        """The functions, loaded into this process; those of a device launch their kernels on the first of its kind.
+        """The functions, loaded into this process; those of a device launch their kernels on the first of its kind, to
+        which they are brought again if it was lost or closed.
 
         Raises TargetError if this machine can't run them, and for text that no driver takes; DeviceError without the
         device.
         """
-        if self._program is not None:
-            if compiler := self.target.kernel_compiler:
-                raise TargetError(
-                    f"compiled for {self.target}, which gives {kind_of(self.target).gives}, text for {compiler} and no "
-                    "driver: see source, export_source and host, or build for cuda"
-                )
-            device = open_device(Device(self.target.device_kind))
-            kernels = self.object_code if isinstance(self._made, KernelCode) else self.source.encode()
-            return self.host.module.with_devices([as_functions(device, device.load(kernels))])
+        if self._program is None:
+            return self._loaded_here
+        if not self._loaded_there[0].is_usable:
+            del self._loaded_there
+        return self._loaded_there[1]
+
+    @cached_property
+    def _loaded_there(self) -> tuple[OpenDevice, Module]:
+        """The device that the functions launch their kernels on, and these."""
+        if compiler := self.target.kernel_compiler:
+            raise TargetError(
+                f"compiled for {self.target}, which gives {kind_of(self.target).gives}, text for {compiler} and no "
+                "driver: see source, export_source and host, or build for cuda"
+            )
+        device = open_device(Device(self.target.device_kind))
+        kernels = self.object_code if isinstance(self._made, KernelCode) else self.source.encode()
+        return device, self.host.module.with_devices([as_functions(device, device.load(kernels))])
+
+    @cached_property
+    def _loaded_here(self) -> Module:
         code, host = self._code, Target.host()
         missing = host.missing_features(with_features(self.target))
         if self.target.architecture != host.architecture or System.of(self.target.triple) is not System.of(host.triple):

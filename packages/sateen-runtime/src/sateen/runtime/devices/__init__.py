@@ -2,6 +2,7 @@
 
 from sateen.runtime.devices.description import DeviceDescription
 from sateen.runtime.devices.driver import MemoryPart
+from sateen.runtime.devices.events import Event
 from sateen.runtime.devices.functions import as_functions
 from sateen.runtime.devices.opened import DeviceMemory, Kernels, OpenDevice, PreparedLaunch
 from sateen.runtime.devices.process_devices import PROCESS_DEVICES, DevicesOfKind, OpenDevices, open_device
@@ -11,6 +12,7 @@ __all__ = [
     "DeviceDescription",
     "DeviceMemory",
     "DevicesOfKind",
+    "Event",
     "Kernels",
     "MemoryPart",
     "OpenDevice",

@@ -90,15 +90,13 @@ class CudaConnection:
     def free(self, handle: int) -> None:
         self._call("cuMemFree_v2", handle)
 
-    def write(self, queue: int, to: MemoryPart, address: int) -> None:
-        stream = self._stream(queue)
-        self._call("cuMemcpyHtoDAsync_v2", to.handle + to.offset, address, to.size, stream)
-        self._call("cuStreamSynchronize", stream)
+    def write(self, queue: int, to: MemoryPart, address: int) -> object | None:
+        self._call("cuMemcpyHtoDAsync_v2", to.handle + to.offset, address, to.size, self._stream(queue))
+        return self.record(queue)
 
-    def read(self, queue: int, address: int, start: MemoryPart) -> None:
-        stream = self._stream(queue)
-        self._call("cuMemcpyDtoHAsync_v2", address, start.handle + start.offset, start.size, stream)
-        self._call("cuStreamSynchronize", stream)
+    def read(self, queue: int, address: int, start: MemoryPart) -> object:
+        self._call("cuMemcpyDtoHAsync_v2", address, start.handle + start.offset, start.size, self._stream(queue))
+        return self.record(queue)
 
     def copy(self, queue: int, to: MemoryPart, start: MemoryPart) -> None:
         places = to.handle + to.offset, start.handle + start.offset
@@ -176,10 +174,11 @@ class CudaConnection:
         if isinstance(prepared, _Graph):
             self._call("cuGraphExecDestroy", prepared.executable)
 
-    def wait(self, queue: int, other: int) -> None:
-        event = self.record(other)
+    def wait(self, queue: int, event: object) -> None:
         self._call("cuStreamWaitEvent", self._stream(queue), event, 0)
-        self.forget(event)
+
+    def stream(self, queue: int) -> int:
+        return self._stream(queue)
 
     def record(self, queue: int) -> object:
         event = self._made("cuEventCreate", 0)

@@ -62,11 +62,11 @@ class Connection(Protocol):
     def free(self, handle: int) -> None:
         """End the use of memory, at once or when queued work on it has ended."""
 
-    def write(self, queue: int, to: MemoryPart, address: int) -> None:
-        """Copy from the host's memory; the host may change it when this returns."""
+    def write(self, queue: int, to: MemoryPart, address: int) -> object | None:
+        """Queue a copy from the host's memory. The event after which the host may change it, None if that is now."""
 
-    def read(self, queue: int, address: int, start: MemoryPart) -> None:
-        """Copy to the host's memory, after the queued work; it is there when this returns."""
+    def read(self, queue: int, address: int, start: MemoryPart) -> object:
+        """Queue a copy to the host's memory. The event after which it is there."""
 
     def copy(self, queue: int, to: MemoryPart, start: MemoryPart) -> None:
         """Queue a copy within the device."""
@@ -94,8 +94,8 @@ class Connection(Protocol):
     def discard(self, prepared: object) -> None:
         """End the use of a prepared launch."""
 
-    def wait(self, queue: int, other: int) -> None:
-        """Later work in `queue` waits for the work in `other`."""
+    def wait(self, queue: int, event: object) -> None:
+        """Later work in `queue` waits for an event."""
 
     def record(self, queue: int) -> object:
         """An event that is reached when the work in a queue is done."""
@@ -119,6 +119,14 @@ class JoiningConnection(Protocol):
 
     def joined(self, prepared: Sequence[object]) -> object:
         """Prepared launches, each of which ran before, as one, in their order; `launch` and `discard` take it."""
+
+
+@runtime_checkable
+class StreamingConnection(Protocol):
+    """A connection whose queues other libraries of the process know, by numbers that DLPack calls streams."""
+
+    def stream(self, queue: int) -> int:
+        """The number of a queue."""
 
 
 class Driver(Protocol):

@@ -80,13 +80,18 @@ class OpenCLConnection:
     def free(self, handle: int) -> None:
         self._library.call("clReleaseMemObject", handle)
 
-    def write(self, queue: int, to: MemoryPart, address: int) -> None:
-        place = (to.handle, True, to.offset, to.size, address)
-        self._library.call("clEnqueueWriteBuffer", self._queue(queue), *place, 0, None, None)
+    def write(self, queue: int, to: MemoryPart, address: int) -> object | None:
+        return self._queued("clEnqueueWriteBuffer", queue, to, address)
 
-    def read(self, queue: int, address: int, start: MemoryPart) -> None:
-        place = (start.handle, True, start.offset, start.size, address)
-        self._library.call("clEnqueueReadBuffer", self._queue(queue), *place, 0, None, None)
+    def read(self, queue: int, address: int, start: MemoryPart) -> object:
+        return self._queued("clEnqueueReadBuffer", queue, start, address)
+
+    def _queued(self, name: str, queue: int, part: MemoryPart, address: int) -> object:
+        """The event of a copy between the host and a part of memory."""
+        place, event = (part.handle, False, part.offset, part.size, address), c_void_p()
+        self._library.call(name, self._queue(queue), *place, 0, None, ctypes.byref(event))
+        self._library.call("clFlush", self._queue(queue))
+        return event.value
 
     def copy(self, queue: int, to: MemoryPart, start: MemoryPart) -> None:
         places = (start.handle, to.handle, start.offset, to.offset, to.size)
@@ -162,11 +167,9 @@ class OpenCLConnection:
         for part in parts:
             self._library.call("clReleaseMemObject", part)
 
-    def wait(self, queue: int, other: int) -> None:
-        event = self.record(other)
+    def wait(self, queue: int, event: object) -> None:
         waited = (c_void_p * 1)(cast(int, event))
         self._library.call("clEnqueueBarrierWithWaitList", self._queue(queue), 1, waited, None)
-        self.forget(event)
 
     def record(self, queue: int) -> object:
         event = c_void_p()

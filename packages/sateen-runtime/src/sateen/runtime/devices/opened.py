@@ -13,14 +13,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from sateen.runtime.devices.description import DeviceDescription
-from sateen.runtime.devices.driver import Connection, DriverError, Fault, JoiningConnection, MemoryPart
+from sateen.runtime.devices.driver import (
+    Connection,
+    DriverError,
+    Fault,
+    JoiningConnection,
+    MemoryPart,
+    StreamingConnection,
+)
+from sateen.runtime.devices.events import Event
 from sateen.runtime.errors import ArgumentError, DeviceError, DeviceLostError, OutOfMemoryError
 from sateen.runtime.fork_safe import ending
 
 LIMIT = 60.0
-"""The seconds that a queue may take for its work before the device counts as lost."""
 _SPIN = 50e-6
 _LONGEST_NAP = 1e-3
 _REMEMBERED = 4
@@ -94,10 +102,17 @@ class OpenDevice:
 
     def __init__(self, connection: Connection) -> None:
         self.description: DeviceDescription = connection.description
+        self.limit = LIMIT
+        """The seconds that a queue may take for its work before the device counts as lost."""
         self._connection = connection
         self._recent: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended: DeviceError | None = None
         self._bytes = 0
+        self._memory: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
+        self._busy: set[int] = set()
+        """The queues with work that nobody has waited for."""
+        self._lent: deque[tuple[Event, object]] = deque()
+        """What the host's memory of queued copies belongs to, until they have ended."""
         self._process = os.getpid()
         self._close = ending(self, connection.close)
 
@@ -119,22 +134,50 @@ class OpenDevice:
         except OutOfMemoryError as error:
             raise OutOfMemoryError(self._lack(taken, str(error))) from None
         self._bytes += taken
-        return DeviceMemory(self, handle, taken)
+        memory = self._memory[handle] = DeviceMemory(self, handle, taken)
+        return memory
+
+    def memory_of(self, handle: int) -> DeviceMemory | None:
+        """The memory of this number, if it is this device's and in use."""
+        return self._memory.get(handle)
 
     def write(self, to: MemoryPart, address: int, queue: int = 0) -> None:
         """Copy `to.size` bytes from the host's memory, which may change when this returns."""
         if to.size:
-            self._do("copy to the device", partial(self._connection.write, queue, to, address))
+            self._require_own(to)
+            self._settle(queue)
+            event = self._do("copy to the device", partial(self._connection.write, queue, to, address))
+            if event is not None:
+                self._finish(event)
 
     def read(self, address: int, start: MemoryPart, queue: int = 0) -> None:
         """Copy `start.size` bytes to the host's memory, after all queued work."""
         if start.size:
-            self.sync(queue)
-            self._do("copy from the device", partial(self._connection.read, queue, address, start))
+            self._require_own(start)
+            self._settle(queue)
+            self._finish(self._do("copy from the device", partial(self._connection.read, queue, address, start)))
+
+    def queue_write(self, to: MemoryPart, address: int, owner: object, queue: int = 0) -> None:
+        """Queue a copy of `to.size` bytes from the host's memory. It belongs to `owner`, which is kept until the copy
+        has ended, and nobody changes it before."""
+        if to.size:
+            self._require_own(to)
+            self._lend(
+                queue, self._do("copy to the device", partial(self._connection.write, queue, to, address)), owner
+            )
+
+    def queue_read(self, address: int, start: MemoryPart, owner: object, queue: int = 0) -> None:
+        """Queue a copy of `start.size` bytes to the host's memory, of `owner`, which is kept until it has ended."""
+        if start.size:
+            self._require_own(start)
+            read = partial(self._connection.read, queue, address, start)
+            self._lend(queue, self._do("copy from the device", read), owner)
 
     def copy(self, to: MemoryPart, start: MemoryPart, queue: int = 0) -> None:
         """Queue a copy within the device."""
         if to.size:
+            self._require_own(to, start)
+            self._busy.add(queue)
             self._do("copy", partial(self._connection.copy, queue, to, start))
 
     def load(self, code: bytes) -> Kernels:
@@ -165,13 +208,16 @@ class OpenDevice:
                 f"{self.description}: kernel {known_as} expects blocks with {shared_bytes} bytes of shared memory, the "
                 f"device has at most {self.description.shared_bytes}"
             )
+        self._require_own(*parts)
+        self._require_aligned(known_as, parts)
         make = partial(self._connection.prepare, kernels.loaded, name, grid, block, parts, scalars)
         return PreparedLaunch(known_as, self._do(f"prepare kernel {known_as}", make), (kernels, *kept))
 
     def launch(self, prepared: PreparedLaunch, queue: int = 0) -> None:
         """Queue a kernel."""
-        self._require_usable()
+        self.require_usable()
         self._recent.append(prepared.kernel)
+        self._busy.add(queue)
         try:
             self._connection.launch(queue, prepared.ready)
         except DriverError as error:
@@ -186,44 +232,99 @@ class OpenDevice:
         whole = f"{launches[0].kernel} to {launches[-1].kernel}"
         return PreparedLaunch(whole, self._do(f"join {whole}", make), (launches[0].kept[0], *launches))
 
-    def wait(self, queue: int, other: int) -> None:
-        """Later work in `queue` waits for the work in `other`."""
-        self._do("wait for a queue", partial(self._connection.wait, queue, other))
+    def wait(self, queue: int, other: int | Event) -> None:
+        """Later work in `queue` waits for the work in another queue, or for an event."""
+        event = other if isinstance(other, Event) else self.record(other)
+        self._busy.add(queue)
+        self._do("wait for a queue", partial(self._connection.wait, queue, event.ready))
 
-    def record(self, queue: int = 0) -> object:
-        """An event at the end of the queued work, for `elapsed`; to be given back by `forget`."""
-        return self._do("record an event", partial(self._connection.record, queue))
+    def record(self, queue: int = 0) -> Event:
+        """An event at the end of the queued work."""
+        return Event(self, self._do("record an event", partial(self._connection.record, queue)))
 
-    def forget(self, event: object) -> None:
-        """End the use of an event."""
-        self._do("release an event", partial(self._connection.forget, event))
+    def forget(self, event: Event) -> None:
+        """End the use of an event before its last holder does."""
+        event.end()
 
-    def elapsed(self, first: object, second: object) -> float:
+    def elapsed(self, first: Event, second: Event) -> float:
         """The device's own time between two events, in seconds; waits for them."""
-        self.reach(second)
-        return self._do("read its clock", partial(self._connection.seconds, first, second))
+        for event in (first, second):
+            self.reach(event)
+        return self._do("read its clock", partial(self._connection.seconds, first.ready, second.ready))
 
-    def sync(self, queue: int = 0, limit: float = LIMIT) -> None:
-        """Wait until the work in a queue is done. After `limit` seconds without an answer the device is lost."""
-        event = self.record(queue)
-        self.reach(event, limit)
-        self.forget(event)
+    def sync(self, queue: int | None = None, limit: float | None = None) -> None:
+        """Wait until the work in a queue is done, by default that in all of them. After `limit` seconds without an
+        answer, by default those of the device, it is lost."""
+        for one in {0, *self._busy} if queue is None else (queue,):
+            self._busy.discard(one)
+            self._finish(self._do("record an event", partial(self._connection.record, one)), limit)
+        self._give_back_lent()
 
-    def reach(self, event: object, limit: float = LIMIT) -> None:
-        """Wait for an event, `limit` seconds at most."""
+    def is_reached(self, event: Event) -> bool:
+        """Whether the device got to an event."""
+        return self._do("finish queued work", partial(self._connection.is_reached, event.ready))
+
+    def reach(self, event: Event, limit: float | None = None) -> None:
+        """Wait for an event, `limit` seconds at most, by default those of the device."""
+        self._await(event.ready, limit)
+        self._give_back_lent()
+
+    def stream(self, queue: int = 0) -> int | None:
+        """The number by which other libraries know a queue, None if they know none."""
+        connection = self._connection
+        if not isinstance(connection, StreamingConnection):
+            return None
+        return self._do("name a queue", partial(connection.stream, queue))
+
+    def _require_own(self, *parts: MemoryPart) -> None:
+        """Memory that is an object belongs to who made it; a driver that gets another one may fault."""
+        self.require_usable()
+        if self.description.device.kind.has_addresses:
+            return
+        if any(part.handle not in self._memory for part in parts):
+            raise DeviceError(
+                f"{self.description}: expected memory that this open device allocated, found some of another context, "
+                "or from before it was opened again; copy it by what made it, or make it again"
+            )
+
+    def _settle(self, queue: int) -> None:
+        """Wait for a queue that has work: what drivers copy behind a kernel that never ends has no end either."""
+        if queue in self._busy:
+            self.sync(queue)
+
+    def _finish(self, ready: object, limit: float | None = None) -> None:
+        """Wait for an event of the driver, which nobody else has."""
+        self._await(ready, limit)
+        self._do("release an event", partial(self._connection.forget, ready))
+
+    def _await(self, ready: object, limit: float | None) -> None:
+        most = self.limit if limit is None else limit
         start, nap = time.perf_counter(), 0.0
-        is_reached = partial(self._connection.is_reached, event)
+        is_reached = partial(self._connection.is_reached, ready)
         while not self._do("finish queued work", is_reached):
             passed = time.perf_counter() - start
-            if passed > limit:
-                raise self._lost(f"its work did not end within {limit:g} s")
+            if passed > most:
+                raise self._lost(f"its work did not end within {most:g} s")
             if self.description.shares_memory or passed > _SPIN:
                 nap = min(max(nap * 1.5, 10e-6), _LONGEST_NAP)
                 time.sleep(nap)
 
+    def _lend(self, queue: int, ready: object | None, owner: object) -> None:
+        """Keep the owner of the host's memory until an event is reached."""
+        self._busy.add(queue)
+        if ready is not None:
+            self._lent.append((Event(self, ready), owner))
+        self._give_back_lent()
+
+    def _give_back_lent(self) -> None:
+        while self._lent and self._lent[0][0].is_reached:
+            self._lent.popleft()
+
     def close(self) -> None:
         """End the use of the device. Its memory and kernels are gone."""
         if self._ended is None:
+            for memory in list(self._memory.values()):
+                memory.free()
             self._ended = DeviceError(f"{self.description.device}: it is closed; open it again")
         self._close()
 
@@ -232,7 +333,8 @@ class OpenDevice:
         """Whether it is neither lost nor closed."""
         return self._ended is None
 
-    def _require_usable(self) -> None:
+    def require_usable(self) -> None:
+        """Raises the error of every call on a device that is lost, closed, or of the parent of this process."""
         if self._ended is not None:
             raise self._ended
         if self._process != os.getpid():
@@ -242,7 +344,7 @@ class OpenDevice:
             )
 
     def _do(self, what: str, call: Callable[[], Result]) -> Result:
-        self._require_usable()
+        self.require_usable()
         try:
             return call()
         except DriverError as error:
@@ -278,8 +380,18 @@ class OpenDevice:
                         f"{limits}: kernel {name} expects {size} {kind} along {axis}, the device has at most {limit}"
                     )
 
+    def _require_aligned(self, name: str, parts: Sequence[MemoryPart]) -> None:
+        """Where memory is an object, kernels get parts of it only at some places."""
+        step, device = self.description.place_alignment, self.description.device
+        if odd := [part.offset for part in parts if part.offset % step and not device.kind.has_addresses]:
+            raise DeviceError(
+                f"{self.description}: kernel {name} expects memory at multiples of {step} bytes, found some at "
+                f"{odd[0]}; to('{device}') copies an array to a place of its own"
+            )
+
     def _freed(self, handle: int, size: int) -> None:
         self._bytes -= size
+        self._memory.pop(handle, None)
         self._quietly(partial(self._connection.free, handle))
 
     def _unloaded(self, loaded: object) -> None:
@@ -287,6 +399,9 @@ class OpenDevice:
 
     def _discarded(self, ready: object) -> None:
         self._quietly(partial(self._connection.discard, ready))
+
+    def _forgotten(self, ready: object) -> None:
+        self._quietly(partial(self._connection.forget, ready))
 
     def _quietly(self, call: Callable[[], object]) -> None:
         """Give something back, which a device that is gone has lost anyway."""

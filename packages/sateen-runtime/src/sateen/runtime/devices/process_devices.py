@@ -39,6 +39,8 @@ class OpenDevices:
     def __init__(self, drivers: Mapping[DeviceKind, Driver]) -> None:
         self._drivers = drivers
         self._open: dict[tuple[int, Device], OpenDevice] = {}
+        self._gone: list[OpenDevice] = []
+        """Devices that were lost or closed: what never ended may still use the host's memory that these keep."""
         self._lock = ForkSafeLock()
 
     def open(self, device: Device) -> OpenDevice:
@@ -49,6 +51,8 @@ class OpenDevices:
         with self._lock.current:
             found = self._open.get(key)
             if found is None or not found.is_usable:
+                if found is not None:
+                    self._gone.append(found)
                 found = self._open[key] = self._connect(device)
             return found
 

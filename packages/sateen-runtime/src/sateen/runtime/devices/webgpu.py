@@ -17,7 +17,7 @@ from typing import Any, cast
 from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices.description import DeviceDescription
 from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError
-from sateen.runtime.devices.webgpu_clock import Clock, Event
+from sateen.runtime.devices.webgpu_clock import Clock, Event, Mapping, Order, Read
 from sateen.runtime.devices.wgsl_text import KernelText, Place, SharedBinding, kernels_of
 
 _WORD = 4
@@ -67,6 +67,9 @@ class _Kernels:
 class WebGPUConnection:
     """A device with its one queue."""
 
+    _numbers = count(1)
+    """The numbers of memory: no two devices of a process have one in common."""
+
     def __init__(self, adapter: Any, description: DeviceDescription) -> None:
         self.description = description
         self._wgpu = _wgpu()
@@ -75,10 +78,10 @@ class WebGPUConnection:
         with self._told(Fault.OTHER):
             self._device = adapter.request_device_sync(required_features=features, required_limits=self._limits)
         self._buffers: dict[int, Any] = {}
-        self._numbers = count(1)
         self._commands: Any = None
         self._pass: Any = None
         self._launched = 0
+        self._order = Order()
         self._clock = Clock(self._wgpu, self._device, measures=bool(features))
 
     @contextmanager
@@ -106,7 +109,7 @@ class WebGPUConnection:
     def free(self, handle: int) -> None:
         del self._buffers[handle]
 
-    def write(self, queue: int, to: MemoryPart, address: int) -> None:
+    def write(self, queue: int, to: MemoryPart, address: int) -> object | None:
         assert to.size is not None
         self._flush()
         given = (ctypes.c_char * to.size).from_address(address)
@@ -115,19 +118,24 @@ class WebGPUConnection:
             buffer = self._buffers[to.handle]
             if (begin, end) == (to.offset, to.offset + to.size):
                 self._device.queue.write_buffer(buffer, begin, given)
-                return
+                return None
             words = bytearray(self._device.queue.read_buffer(buffer, begin, end - begin))
             words[to.offset - begin : to.offset - begin + to.size] = bytes(given)
             self._device.queue.write_buffer(buffer, begin, words)
+        return None
 
-    def read(self, queue: int, address: int, start: MemoryPart) -> None:
+    def read(self, queue: int, address: int, start: MemoryPart) -> object:
         assert start.size is not None
-        self._flush()
         begin, end = _aligned(start)
+        commands = self._open_commands()
+        flags = self._wgpu.BufferUsage
         with self._told(Fault.OTHER):
-            words = self._device.queue.read_buffer(self._buffers[start.handle], begin, end - begin)
-        wanted = bytes(words[start.offset - begin : start.offset - begin + start.size])
-        ctypes.memmove(address, wanted, start.size)
+            between = self._device.create_buffer(size=end - begin, usage=flags.COPY_DST | flags.MAP_READ)
+            commands.copy_buffer_to_buffer(self._buffers[start.handle], begin, between, 0, end - begin)
+        self._flush()
+        with self._told(Fault.OTHER):
+            failures = self._wgpu.GPUError, RuntimeError
+            return self._ordered(Read(between, start.offset - begin, start.size, address, failures))
 
     def copy(self, queue: int, to: MemoryPart, start: MemoryPart) -> None:
         assert start.size is not None
@@ -149,9 +157,12 @@ class WebGPUConnection:
     def _copy_by_host(self, to: MemoryPart, start: MemoryPart) -> None:
         """Copy parts of words, which commands of WebGPU don't."""
         assert start.size is not None
-        between = ctypes.create_string_buffer(start.size)
-        self.read(0, ctypes.addressof(between), start)
-        self.write(0, to, ctypes.addressof(between))
+        begin, end = _aligned(start)
+        self._flush()
+        with self._told(Fault.OTHER):
+            words = self._device.queue.read_buffer(self._buffers[start.handle], begin, end - begin)
+        wanted = ctypes.create_string_buffer(bytes(words[start.offset - begin :][: start.size]), start.size)
+        self.write(0, to, ctypes.addressof(wanted))
 
     # Kernels.
 
@@ -184,7 +195,7 @@ class WebGPUConnection:
         if name not in loaded.texts:
             raise DriverError(Fault.OTHER, f"the code has no kernel {name!r}")
         kernel = loaded.texts[name]
-        places = self._places(name, parts)
+        places = self._places(parts)
         shared = kernel.partition(places, self._limits["max-storage-buffers-per-shader-stage"])
         bound, begins = self._bound(name, parts, places, shared)
         layout, pipeline = self._pipeline(loaded, kernel, shared)
@@ -194,11 +205,9 @@ class WebGPUConnection:
             group = self._device.create_bind_group(label=name, layout=layout, entries=entries)
         return _Prepared(pipeline, group, grid)
 
-    def _places(self, name: str, parts: Sequence[MemoryPart]) -> list[Place]:
+    def _places(self, parts: Sequence[MemoryPart]) -> list[Place]:
         """The bytes that a binding of each part has: words, from an offset that the device takes."""
         alignment = int(self._limits["min-storage-buffer-offset-alignment"])
-        if odd := [part.offset for part in parts if part.offset % _WORD]:
-            raise DriverError(Fault.OTHER, f"kernel {name} expects places at multiples of 4 bytes, found {odd[0]}")
         return [
             Place(p.handle, p.offset // alignment * alignment, max(_end(p, self._buffers[p.handle].size), _WORD))
             for p in parts
@@ -298,17 +307,21 @@ class WebGPUConnection:
         with self._told(Fault.OTHER):
             self._device.queue.submit([commands.finish()])
 
-    def wait(self, queue: int, other: int) -> None:
+    def wait(self, queue: int, event: object) -> None:
         pass  # all queues are one, in order
 
     def record(self, queue: int) -> object:
         self._flush()
         with self._told(Fault.OTHER):
-            return self._clock.record()
+            return self._ordered(self._clock.record())
+
+    def _ordered(self, mapping: Mapping) -> Mapping:
+        self._order.append(mapping)
+        return mapping
 
     def is_reached(self, event: object) -> bool:
         with self._told(Fault.LOST):
-            return cast(Event, event).is_reached()
+            return self._order.is_reached(cast(Mapping, event))
 
     def seconds(self, first: object, second: object) -> float:
         with self._told(Fault.OTHER):
@@ -316,7 +329,8 @@ class WebGPUConnection:
 
     def forget(self, event: object) -> None:
         with self._told(Fault.LOST):
-            self._clock.forget(cast(Event, event))
+            if isinstance(event, Event):
+                self._clock.forget(event)
 
     def close(self) -> None:
         self._commands = self._pass = None

@@ -1,9 +1,11 @@
-"""Events of WebGPU: when queued work is done, and the device's own time then."""
+"""Events of WebGPU: when queued work is done, the device's own time then, and what was read until then."""
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import threading
+from collections import deque
 from typing import Any
 
 _TIME = 8
@@ -24,13 +26,14 @@ class Slot:
         self.on_host = device.create_buffer(size=_TIME, usage=flags.COPY_DST | flags.MAP_READ)
 
 
-class Event:
-    """The end of the work that was queued before. A thread waits for the device, which tells only who waits."""
+class Mapping:
+    """Memory that is mapped for the host when the work before is done. A thread waits for the device, which tells only
+    who waits."""
 
-    def __init__(self, slot: Slot, failures: tuple[type[Exception], ...]) -> None:
-        self.slot = slot
+    def __init__(self, memory: Any, failures: tuple[type[Exception], ...]) -> None:
+        self.memory = memory
         self._failures = failures
-        self._mapped = slot.on_host.map_async("READ")
+        self._mapped = memory.map_async("READ")
         self._answer = "no answer"
         """What the device said; nothing when it got there."""
         self._thread = threading.Thread(target=self._wait, name="sateen-webgpu-event", daemon=True)
@@ -51,9 +54,53 @@ class Event:
             raise RuntimeError(f"the work of the queue failed: {self._answer}")
         return True
 
+
+class Event(Mapping):
+    """The end of the work that was queued before."""
+
+    def __init__(self, slot: Slot, failures: tuple[type[Exception], ...]) -> None:
+        super().__init__(slot.on_host, failures)
+        self.slot = slot
+
     def nanoseconds(self) -> int:
         """The device's time when it got there."""
-        return int(struct.unpack("<Q", self.slot.on_host.read_mapped())[0])
+        return int(struct.unpack("<Q", self.memory.read_mapped())[0])
+
+
+class Read(Mapping):
+    """A copy to the host's memory, which is done where it is first seen that the device got there."""
+
+    def __init__(self, memory: Any, begin: int, size: int, address: int, failures: tuple[type[Exception], ...]) -> None:
+        """To `address`, of `size` bytes from `begin` on in `memory`."""
+        super().__init__(memory, failures)
+        self._bytes = slice(begin, begin + size)
+        self._address = address
+
+    def is_reached(self) -> bool:
+        if not super().is_reached():
+            return False
+        wanted = bytes(self.memory.read_mapped()[self._bytes])
+        ctypes.memmove(self._address, wanted, len(wanted))
+        self.memory.unmap()
+        return True
+
+
+class Order:
+    """Mappings in the order of their queue: one is reached when all before it are, whichever the threads saw first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._underway: deque[Mapping] = deque()
+
+    def append(self, mapping: Mapping) -> None:
+        self._underway.append(mapping)
+
+    def is_reached(self, mapping: Mapping) -> bool:
+        """Whether the device got there. Raises RuntimeError if it is lost."""
+        with self._lock:
+            while self._underway and self._underway[0].is_reached():
+                self._underway.popleft()
+            return mapping not in self._underway
 
 
 class Clock:
