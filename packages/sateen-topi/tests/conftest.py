@@ -12,13 +12,28 @@ from sateen.runtime import DeviceError
 from sateen.tensor_ir import CompiledModule, Machine, build, build_functions, lower, te
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.interpret import evaluate, run
-from sateen.tensor_ir.ir import Allocate, Expr, For, Function, LoopKind, Seq, Stmt, Var, children, substitute, walk
+from sateen.tensor_ir.ir import (
+    Allocate,
+    Buffer,
+    Expr,
+    For,
+    Function,
+    LoopKind,
+    Seq,
+    Stmt,
+    Var,
+    children,
+    substitute,
+    walk,
+)
 from sateen.tensor_ir.lowering import spread_over_threads
 from sateen.tensor_ir.targets import Gpu
 from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View, pack, placeholder, unpack
 
 BLOCK_THREADS = 256
+NETWORK_PLACE = 256
+"""What places in a network's memory on a device are multiples of, in bytes."""
 
 
 @pytest.fixture
@@ -124,7 +139,9 @@ def _for_device(
     tensors = [v.tensor for v in outputs]
     schedule = te.create_schedule(tensors)
     computation.schedule_on(machine)(schedule, tensors[0], machine)
-    return outputs, spread_over_threads(lower(schedule, [*(v.tensor for v in views), *tensors]), BLOCK_THREADS)
+    arguments = [*(v.tensor for v in views), *tensors]
+    places = {t: Buffer(t.name, t.shape, t.dtype, alignment=NETWORK_PLACE) for t in arguments}
+    return outputs, spread_over_threads(lower(schedule, arguments, buffers=places), BLOCK_THREADS)
 
 
 @pytest.fixture
@@ -141,6 +158,22 @@ def kernels() -> Callable[..., list[For]]:
         return nests
 
     return kernels
+
+
+@pytest.fixture
+def ptx() -> Callable[..., str]:
+    """ptx(f, *shapes, dtype=, target=): the PTX of f over views."""
+
+    def ptx(
+        function: Callable[..., Computation],
+        *shapes: tuple[int, ...],
+        dtype: str = "float32",
+        target: str = "cuda -mcpu=sm_80",
+    ) -> str:
+        views = [placeholder(s, dtype, f"x{i}") for i, s in enumerate(shapes)]
+        return build_functions([_for_device(function, views, None, Machine.of(target))[1]], target).source
+
+    return ptx
 
 
 @pytest.fixture

@@ -70,3 +70,11 @@ def test_every_method_gives_the_product(on_device: Any, random: Any, method: Met
     x, y = (random.standard_normal(shape).astype(np.float32) for shape in ((45, 70), (70, 50)))
     (found,) = on_device(lambda a, b: matmul(a, b, method=method), x, y)
     np.testing.assert_allclose(found, x.astype(np.float64) @ y, rtol=1e-5, atol=1e-5)
+
+
+def test_a_thread_reads_four_elements_of_shared_memory_at_once(ptx: Any) -> None:
+    source = ptx(matmul, (4096, 512), (512, 4096))
+    assert source.count("fma.rn.f32") == 16 * source.count("ld.shared.v4") > 0
+    assert "ld.shared.b32" not in source
+    assert "ld.global.nc.b32" not in source
+    assert source.count("st.global.v4") == 16

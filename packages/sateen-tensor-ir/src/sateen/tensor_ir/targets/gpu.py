@@ -30,6 +30,8 @@ class Gpu:
     """What a thread loads or stores at once; 4 where a kernel has no vectors in memory, or makes them itself."""
     vector: int = 1
     """Elements of 4 bytes that a thread computes at once."""
+    shared_banks: int = 32
+    """Threads access so many words of 4 bytes of shared memory at once, if no two are a multiple of it apart."""
 
     @staticmethod
     def of(target: Target) -> Gpu | None:

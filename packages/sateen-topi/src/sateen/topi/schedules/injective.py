@@ -37,7 +37,7 @@ def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> N
     if not axes or not all(map(_extent, axes)):
         return
     lanes = machine.lanes(output.dtype)
-    accesses = _Accesses(s, stage.op)
+    accesses = Accesses(s, stage.op)
     group = accesses.fusible(axes, lanes)
     partner = accesses.partner(axes, group, lanes)
     column = stage.fuse(*group)
@@ -90,13 +90,14 @@ def _extent(axis: IterVar) -> int:
     return int(axis.extent.value)
 
 
-class _Accesses:
+class Accesses:
     """The addresses that a stage reads, over its axes, and the axes that it uses otherwise (in conditions)."""
 
     def __init__(self, s: te.Schedule, op: Operation) -> None:
         inliner = Inliner(s)
         bodies = [inliner.inlined(b) for b in op.body]
         reads = {n for b in bodies for n in walk(b) if isinstance(n, Read)}
+        self.tensors = {read.tensor for read in reads}
         self.addresses = [_address(read) for read in reads]
         self.conditions = {n for b in bodies for n in _walk_values(b) if isinstance(n, IterVar)}
         self.analyzer = Analyzer()
@@ -124,6 +125,23 @@ class _Accesses:
         last = next(member for member in reversed(group) if _extent(member) > 1)
         steps = [(self._step(a, axis), self._step(a, last)) for a in self.addresses]
         return all(far is not None and near is not None and far == near * size for far, near in steps)
+
+    def moves_by(self, axes: Sequence[IterVar], group: Sequence[IterVar], lanes: int) -> bool:
+        """Whether no access moves with the group's last axis but those that move with it element by element, and with
+        all others in multiples of lanes, from a multiple on: so that lanes are neighbours at a multiple of their
+        number. Conditions on the group would be those of a lane."""
+        if any(member in self.conditions for member in group):
+            return False
+        last = next((axis for axis in reversed(group) if _extent(axis) > 1), None)
+        others = [axis for axis in axes[: len(axes) - len(group)] if _extent(axis) > 1]
+        if last is None:
+            return False
+        steps = [(self._step(a, last), [self._step(a, axis) for axis in others]) for a in self.addresses]
+        firsts = [self.analyzer.form(a).constant for a in self.addresses]
+        return all(
+            near == 0 or (near == 1 and all(far is not None and far % lanes == 0 for far in (first, *rest)))
+            for first, (near, rest) in zip(firsts, steps, strict=True)
+        )
 
     def partner(self, axes: Sequence[IterVar], group: Sequence[IterVar], lanes: int) -> list[IterVar]:
         """The axes, taken as one, along which an input is contiguous that the last ones, `group`, cross in strides;

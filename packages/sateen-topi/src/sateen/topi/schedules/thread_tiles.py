@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import gcd
 
 from sateen.runtime import DType
 from sateen.tensor_ir import te
@@ -30,6 +31,8 @@ TILES_OF_PART, MOST_TILES = 2, 24
 """The most candidates for each part that a thread may have, and for all of them together."""
 GLOBAL_COST = 4.0
 """What a load of memory takes, for one of shared memory or a multiply-add."""
+UNROLLED_ROUNDS = 8
+"""The most elements that each thread of a block copies one behind the other in unrolled code, so that it waits once."""
 BUSY_THREADS = 256
 """The threads of a unit that hide the latency of arithmetic and shared memory."""
 RESIDENT_BLOCKS = 4
@@ -117,19 +120,28 @@ def bind_elements(stage: te.Stage, loops: Sequence[IterVar] = ()) -> IterVar:
     return thread
 
 
-def bind_tile(host: te.Stage, blocks: Sequence[IterVar], rows: IterVar, columns: IterVar, tile: ThreadTile) -> IterVar:
+def bind_tile(
+    host: te.Stage, blocks: Sequence[IterVar], rows: IterVar, columns: IterVar, tile: ThreadTile, lanes: int = 1
+) -> IterVar:
     """Give each iteration of the loops `blocks` to a block, and those over a tile's rows and columns to its threads.
 
-    Returns the loop over threads along x, at which to compute what a thread keeps in registers.
+    So many `lanes` of a thread's columns are neighbours, which it stores at once. Returns the loop over threads along
+    x, at which to compute what a thread keeps in registers.
     """
     along_y, own_rows = host.split(rows, tile.rows)
-    own_columns, along_x = host.split(columns, tile.threads_x)
-    host.reorder(*blocks, own_columns, along_y, along_x, own_rows)
+    own_columns, along_x = host.split(columns, tile.threads_x * lanes)
+    inner = [own_rows]
+    if lanes > 1:
+        along_x, lane = host.split(along_x, lanes)
+        inner.append(lane)
+    host.reorder(*blocks, own_columns, along_y, along_x, *inner)
     host.bind(host.fuse(*blocks), te.thread_axis("blockIdx.x"))
     host.bind(own_columns, te.thread_axis("vthread"))
     host.bind(along_y, te.thread_axis("threadIdx.y"))
     host.bind(along_x, te.thread_axis("threadIdx.x"))
     host.unroll(own_rows)
+    if lanes > 1:
+        host.vectorize(lane)
     return along_x
 
 
@@ -139,9 +151,43 @@ def own_columns(operands: Iterable[DType]) -> int:
     return SHORT_COLUMNS if any(t.is_float and t.bits == 16 for t in operands) else OWN_COLUMNS
 
 
-def load_together(copy: te.Stage, tile: ThreadTile) -> None:
-    """Share the elements of a copy in shared memory among the threads of a block, neighbours among neighbours."""
-    _, thread = copy.split(copy.fuse(*copy.axes), tile.threads)
+def access_lanes(gpu: Gpu, dtype: DType, *extents: int) -> int:
+    """The most neighbours that a thread accesses at once, a divisor of each of these extents."""
+    return gcd(max(1, gpu.access_bytes // dtype.bytes), *extents)
+
+
+def load_together(
+    copy: te.Stage,
+    tile: ThreadTile,
+    outer: Sequence[IterVar],
+    inner: IterVar,
+    lanes: int = 1,
+    elements: int | None = None,
+) -> None:
+    """Share the elements of a copy in shared memory among the threads of a block, neighbours among neighbours.
+
+    Its loops are `outer` and `inner`, along which so many `lanes` are neighbours in memory that a thread loads at once.
+    Where a block copies few `elements`, a thread loads all of its own before it waits.
+    """
+    own = []
+    if lanes > 1:
+        inner, lane = copy.split(inner, lanes)
+        own.append(lane)
+    copy.reorder(*outer, inner, *own)
+    rounds, thread = copy.split(copy.fuse(*outer, inner), tile.threads)
     along_y, along_x = copy.split(thread, tile.threads_x)
     copy.bind(along_y, te.thread_axis("threadIdx.y"))
     copy.bind(along_x, te.thread_axis("threadIdx.x"))
+    for lane in own:
+        copy.vectorize(lane)
+    if elements is not None and elements <= tile.threads * lanes * UNROLLED_ROUNDS:
+        copy.unroll(rounds)
+
+
+def pad_banks(copy: te.Stage, axis: IterVar, row: int, gpu: Gpu) -> None:
+    """Let rows of so many elements in shared memory begin in different banks, at multiples of an access; they are the
+    iterations of `axis`, which neighbouring threads store."""
+    size = copy.op.outputs[0].dtype.bytes
+    banks = max(1, gpu.shared_banks * 4 // size)
+    if row % banks == 0:
+        copy.storage_align(axis, banks, max(1, gpu.access_bytes // size))

@@ -64,7 +64,8 @@ def _by_rectangles(plan: Plan, s: te.Schedule, stage: te.Stage, part: te.Tensor,
     for tensor in shared:
         s[tensor].set_scope("shared")
         s[tensor].compute_at(sums, step)
-        load_together(s[tensor], method.tile)
+        *outer, last = s[tensor].axes
+        load_together(s[tensor], method.tile, outer, last)
 
 
 def _reduce(plan: Plan, sums: te.Stage, method: Rectangles) -> IterVar:

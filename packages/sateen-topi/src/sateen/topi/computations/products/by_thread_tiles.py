@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sateen.tensor_ir.targets import Gpu
-from sateen.topi.computations.products.shapes import PANEL_WIDTH, ProductShapes
+from sateen.topi.computations.products.shapes import ProductShapes
 from sateen.topi.computations.strips import Strips, strips
 from sateen.topi.methods import Candidate, Method, best_of_each
 from sateen.topi.schedules import (
@@ -45,7 +45,7 @@ def device_candidates(p: ProductShapes, gpu: Gpu) -> list[Candidate]:
     element_bytes = accumulator_type(p.dtype).bytes
 
     def elements(t: ThreadTile) -> int:
-        return t.height + max(t.width, PANEL_WIDTH)
+        return t.height + t.width
 
     def cycles(t: ThreadTile) -> float:
         blocks = -(-p.rows // t.height) * -(-p.columns // t.width) * p.batch

@@ -9,6 +9,7 @@ from math import gcd, prod
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import IterVar
+from sateen.tensor_ir.targets import Gpu
 from sateen.topi.computations.arguments import require_numbers, require_views, require_weight
 from sateen.topi.computations.products.by_thread_tiles import Tiled, device_method
 from sateen.topi.computations.products.shapes import PANEL_WIDTH, ProductShapes, is_one_matrix, matmul_shape
@@ -16,6 +17,7 @@ from sateen.topi.computations.strips import Strips, bind_strips
 from sateen.topi.methods import Method
 from sateen.topi.schedules import (
     Computation,
+    access_lanes,
     accumulator_type,
     bind_tile,
     elements,
@@ -28,6 +30,7 @@ from sateen.topi.schedules import (
     largest_divisor,
     load_together,
     owns_its_memory,
+    pad_banks,
     reduce_in_vectors,
     register_tile,
     share_among_threads,
@@ -37,6 +40,8 @@ from sateen.topi.schedules import (
 )
 from sateen.topi.types import Block, Layout, View, compute
 
+UNROLLED_TERMS = 512
+"""The most multiply-adds of a thread of a device that are written out."""
 PANEL_ROWS = 16
 """The least rows of the left operand for which the right one is packed, since each row uses all its elements."""
 
@@ -88,12 +93,14 @@ def matmul(a: View, b: View, layout: Layout | None = None, method: Method | None
     flat = is_one_matrix(a.shape, b.shape) and layout.is_row_major
     rows = prod(shape[:-1]) if flat else shape[-2]
 
-    left = _as_one_matrix(a, rows) if flat else a.tensor
+    left = _by_terms(a, rows, flat)
+    panels = right.by_terms()
 
     def element(*physical: te.Expr) -> te.Expr:
-        *batch, i, j = (*unflattened(physical[0], shape[:-1]), physical[1]) if flat else layout.logical_index(physical)
-        factor = left(physical[0], k) if flat else a(*_place(a, batch), i, k)
-        return te.sum(factor.astype(kind) * right.read(_place(b, batch), k, j), axis=k)
+        *batch, i, j = physical if flat else layout.logical_index(physical)
+        place = _place(b, unflattened(physical[0], shape[:-1])[:-1] if flat else batch)
+        factor = left(k, i) if flat else left(*_place(a, batch), k, i)
+        return te.sum(factor.astype(kind) * panels(*place, k, j).astype(kind), axis=k)
 
     def finished(*physical: te.Expr) -> te.Expr:
         place = (flattened(physical[:-1], shape[:-1]), physical[-1]) if flat else physical
@@ -102,16 +109,23 @@ def matmul(a: View, b: View, layout: Layout | None = None, method: Method | None
     physical = layout.physical_shape(shape)
     master: te.Tensor = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
     result = master if not flat and kind == a.dtype else te.compute(physical, finished, name="product")
-    plan = _Plan(rows, shape[-1], k, flat, left, right, master, result, method)
+    plan = _Plan(rows, shape[-1], k, flat, left, right, panels, master, result, method)
     return Computation((View(result, shape, layout),), for_machines(plan.schedule, plan.schedule_on_device))
 
 
-def _as_one_matrix(a: View, rows: int) -> te.Tensor:
-    """The rows of all matrices of a stack, as one matrix. Each schedule inlines it, or makes it the copy of a block."""
-    matrix: te.Tensor = te.compute(
-        (rows, a.shape[-1]), lambda row, k: a(*unflattened(row, a.shape[:-1]), k), name="left"
-    )
-    return matrix
+def _by_terms(a: View, rows: int, flat: bool) -> te.Tensor:
+    """The left operand [..., k, row], with the rows of all matrices as those of one if it is `flat`.
+
+    Schedules of processors inline it. On a device it is the copy of a block, whose rows are neighbours.
+    """
+    *batch, _, depth = a.shape
+
+    def element(*index: te.Expr) -> te.Expr:
+        *place, k, row = index
+        return a(*unflattened(row, a.shape[:-1]), k) if flat else a(*place, row, k)
+
+    left: te.Tensor = te.compute((depth, rows) if flat else (*batch, depth, rows), element, name="left")
+    return left
 
 
 def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
@@ -141,15 +155,17 @@ class _Right:
 
         self.panels = te.compute((*batch, -(-n // self.width), k, self.width), element, name="panels")
 
-    @property
-    def source(self) -> te.Tensor:
-        """What the reduction reads."""
-        return self.b.tensor if self.panels is None else self.panels
+    def by_terms(self) -> te.Tensor:
+        """The operand [..., k, column] that the reduction reads: inlined, or the copy of a device's block."""
 
-    def read(self, place: Sequence[te.Expr], k: te.Expr, column: te.Expr) -> te.Expr:
-        if self.panels is None:
-            return self.b(*place, k, column).astype(self.kind)
-        return self.panels(*place, column // self.width, k, column % self.width)
+        def element(*index: te.Expr) -> te.Expr:
+            *place, k, column = index
+            if self.panels is None:
+                return self.b(*place, k, column)
+            return self.panels(*place, column // self.width, k, column % self.width)
+
+        right: te.Tensor = te.compute(self.b.shape, element, name="right")
+        return right
 
     def schedule(self, s: te.Schedule, rows: int, lanes: int, machine: Machine) -> bool:
         """Place the panels, if there are any. Returns whether all panels are whole."""
@@ -175,6 +191,8 @@ class _Plan:
     flat: bool
     left: te.Tensor
     right: _Right
+    by_terms: te.Tensor
+    """The right operand, as the reduction reads it."""
     master: te.Tensor
     result: te.Tensor
     method: Method | None
@@ -185,8 +203,8 @@ class _Plan:
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of rows x vectors of columns; a panel of B stays in the cache while all rows use it."""
-        if self.flat:
-            s[self.left].compute_inline()
+        for operand in (self.left, self.by_terms):
+            s[operand].compute_inline()
         if self.columns == 1:
             self._schedule_dot_products(s, output, machine)
             return
@@ -224,31 +242,40 @@ class _Plan:
         shapes = ProductShapes(batch, self.rows, self.columns, self.terms, self.left.dtype)
         match device_method(shapes, gpu, self.method):
             case Tiled() as method:
-                self._schedule_tiled(s, s[host], part, method)
+                self._schedule_tiled(s, s[host], s[part], method, gpu)
             case Strips() as method:
                 self._schedule_strips(s, s[host], s[part], method)
 
-    def _schedule_tiled(self, s: te.Schedule, stage: te.Stage, part: te.Tensor, method: Tiled) -> None:
+    def _schedule_tiled(self, s: te.Schedule, stage: te.Stage, sums: te.Stage, method: Tiled, gpu: Gpu) -> None:
         """A tile for each block, which reads the terms of a step from shared copies of both operands."""
-        tile, sums = method.tile, s[part]
+        tile, terms = method.tile, method.terms
+        if self.right.panels is not None:
+            s[self.right.panels].compute_inline()
         batch, i, j = self._axes(stage)
         io, rows = stage.split(i, tile.height, tail="shift")
         jo, columns = stage.split(j, tile.width, tail="shift")
-        sums.compute_at(stage, bind_tile(stage, [*batch, io, jo], rows, columns, tile))
-        step, term = sums.split(sums.op.reduce_axis[0], method.terms)
+        lanes = access_lanes(gpu, self.master.dtype, tile.columns, self.columns)
+        sums.compute_at(stage, bind_tile(stage, [*batch, io, jo], rows, columns, tile, lanes))
+        step, term = sums.split(sums.op.reduce_axis[0], terms)
         sums.reorder(step, term, *sums.axes)
-        for axis in sums.axes:
-            sums.unroll(axis)
-        for copy in self._copies(s, part):
-            s[copy].set_scope("shared")
-            s[copy].compute_at(sums, step)
-            load_together(s[copy], tile)
+        if tile.rows * tile.columns * terms <= UNROLLED_TERMS:
+            sums.unroll(term)
+        register_tile(sums, *sums.axes)
+        for operand in (self.left, self.by_terms):
+            s[operand].set_scope("shared")
+            s[operand].compute_at(sums, step)
+        *place, k, row = s[self.left].axes
+        pad_banks(s[self.left], k, tile.height, gpu)
+        lanes = access_lanes(gpu, self.left.dtype, self.terms, terms)
+        load_together(s[self.left], tile, [*place, row], k, lanes, terms * tile.height)
+        *place, column = s[self.by_terms].axes
+        lanes = access_lanes(gpu, self.by_terms.dtype, self.columns, tile.width)
+        load_together(s[self.by_terms], tile, place, column, lanes, terms * tile.width)
 
     def _schedule_strips(self, s: te.Schedule, stage: te.Stage, sums: te.Stage, method: Strips) -> None:
         """A strip for each thread, which reads both operands where they are."""
-        for tensor, is_stage in self._stages().items():
-            if is_stage:
-                s[tensor].compute_inline()
+        for tensor in (self.left, self.by_terms, *([] if self.right.panels is None else [self.right.panels])):
+            s[tensor].compute_inline()
         batch, i, j = self._axes(stage)
         io, ii = stage.split(i, method.rows, tail="shift")
         jo, ji = stage.split(j, method.columns, tail="shift")
@@ -256,15 +283,6 @@ class _Plan:
         sums.reorder(sums.op.reduce_axis[0], *sums.axes)
         for axis in sums.axes:
             sums.unroll(axis)
-
-    def _stages(self) -> dict[te.Tensor, bool]:
-        """The operands, and whether each is a stage of its own."""
-        return {self.left: self.flat, self.right.source: self.right.panels is not None}
-
-    def _copies(self, s: te.Schedule, part: te.Tensor) -> list[te.Tensor]:
-        """The operands as stages of their own, which may be computed in parts."""
-        stages = self._stages().items()
-        return [tensor if is_stage else s.cache_read(tensor, "shared", [part]) for tensor, is_stage in stages]
 
     def _vectors(self, lanes: int, machine: Machine) -> int:
         """Vectors per row of a register tile: a panel that was packed beforehand is as wide as one."""
