@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.computations import boxes
+from sateen.topi.types import placeholder
 
 BOXES = np.array([[[0, 0, 2, 2], [0, 0, 2, 1.5], [3, 3, 2, 2], [2, 2, 3, 3], [9, 9, 9, 9]]], "float32")
 SCORES = np.array([[[0.5, 0.9, 0.7, 0.7, 0.8]]], "float32")
@@ -56,3 +58,80 @@ def test_an_anchor_that_is_moved_and_grows(computed):
     found, count = computed(decoded, probabilities, offsets, anchor)
     np.testing.assert_allclose(found, [[[0, 0.8, 1, 0, 5, 4]]], rtol=1e-6)
     assert count.tolist() == [1]
+
+
+def as_processors(found, computation, *arrays):
+    """Compare what a device has computed with the definition for processors."""
+    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    tensors = [v.tensor for v in computation(*views).outputs]
+    expected = evaluate(tensors, {v.tensor: a for v, a in zip(views, arrays, strict=True)})
+    for result, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(result, np.asarray(wanted).astype(result.dtype))
+
+
+def many_boxes(random, shape, dtype):
+    """Boxes of a small picture, many of which overlap, and scores of which many are equal and some are NaN."""
+    *batch, count = shape
+    corners = random.integers(0, 12, (batch[0], count, 2)).astype(dtype)
+    boxes_ = np.concatenate([corners, corners + random.integers(0, 9, corners.shape).astype(dtype)], 2)
+    scores = (random.integers(0, 20, shape) / 32).astype(dtype)
+    scores[random.random(shape) < 0.1] = np.nan
+    return boxes_, scores
+
+
+@pytest.mark.parametrize("devices", ["by_threads", "on_device"])
+@pytest.mark.parametrize(
+    ("shape", "dtype", "most", "iou", "least", "form"),
+    [
+        ((2, 3, 70), "float32", 70, 0.4, None, "diagonal"), ((1, 1, 150), "float32", 9, 0.1, 0.2, "center"),
+        ((1, 2, 1), "float16", 1, 0.5, None, "corners"), ((1, 1, 66), "float64", 66, 1.0, 0.9, "corners"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_devices_select_as_processors(request, random, devices, shape, dtype, most, iou, least, form):
+    arrays = many_boxes(random, shape, dtype)
+
+    def suppressed(b, s):
+        return boxes.non_max_suppression(b, s, most, iou, least, form)
+
+    as_processors(request.getfixturevalue(devices)(suppressed, *arrays), suppressed, *arrays)
+
+
+@pytest.mark.parametrize("devices", ["by_threads", "on_device"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        boxes.Records(classes=0, background=1, iou_threshold=0.3),
+        boxes.Records(iou_threshold=0.2, most=20),
+        boxes.Records(classes=0, iou_threshold=0.1, keeps_suppressed=True),
+        boxes.Records(classes=0, across=True, iou_threshold=0.1, keeps_suppressed=True, most=30),
+    ],
+    ids=str,
+)
+def test_devices_suppress_records_as_processors(request, random, devices, how):
+    box, scores = many_boxes(random, (2, 1, 80), "float32")
+    classes = random.integers(0, 3, (2, 80, 1)).astype("float32")
+    records = np.concatenate([classes, scores.transpose(0, 2, 1), box], 2)
+
+    def suppressed(d):
+        return boxes.suppress_records(d, how)
+
+    as_processors(request.getfixturevalue(devices)(suppressed, records), suppressed, records)
+
+
+@pytest.mark.parametrize("devices", ["by_threads", "on_device"])
+@pytest.mark.parametrize(("threshold", "count"), [(0.6, 70), (0.0, 5), (2.0, 5)])
+def test_devices_decode_anchors_as_processors(request, random, devices, threshold, count):
+    arrays = [random.random(s).astype("float32") for s in ((2, 4, count), (2, 4 * count), (1, count, 4))]
+    arrays[1][:] = 0  # of which the exponential is exact
+    arrays[0][0, :, 3] = np.nan
+
+    def decoded(*views):
+        return boxes.multibox_transform_loc(*views, threshold)
+
+    as_processors(request.getfixturevalue(devices)(decoded, *arrays), decoded, *arrays)
+
+
+def test_no_records_are_none_on_devices(on_device):
+    found, count = on_device(lambda d: boxes.suppress_records(d, boxes.Records()), np.zeros((2, 0, 6), "float32"))
+    assert (found.shape, count.tolist()) == ((2, 0, 6), [0, 0])

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations.arguments import (
@@ -26,8 +28,10 @@ from sateen.topi.computations.arguments import (
     require_shape,
     require_views,
 )
+from sateen.topi.computations.block_sorts import PLACE, BlockSort, held_type
+from sateen.topi.computations.block_suppression import NONE, BlockSuppression, sorted_places
 from sateen.topi.computations.heaps import Heap
-from sateen.topi.schedules import Computation, loop_kind
+from sateen.topi.schedules import Computation, each_thread, loop_kind, one_thread, shared_out
 from sateen.topi.types import Layout, View, compute
 
 FORMS = ("corners", "diagonal", "center")
@@ -82,9 +86,39 @@ def non_max_suppression(
                 chosen[b, c, i] = te.const(-1, "int64")
         return ib.get()
 
+    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        ib = ir_builder.create()
+        box, score = (ib.buffer_ptr(b) for b in ins)
+        chosen, number = (ib.buffer_ptr(b) for b in outs)
+        rows = batch * classes
+
+        def value(row: Expr, i: Expr) -> Expr:
+            return score[row // classes, row % classes, i]
+
+        def load(row: Expr, place: Expr) -> _Box:
+            return _Box.load(ib, [box[row // classes, place, d] for d in range(4)], form)
+
+        def finish(row: Expr, kept: BufferPointer, place: Callable[[Expr], Expr], threads: int) -> None:
+            b, c = row // classes, row % classes
+            with shared_out(ib, most, threads) as i:
+                there = te.select(i < kept[0].astype("index"), place(i), te.const(NONE, PLACE))
+                chosen[b, c, i] = there.astype("int64")
+            with one_thread(ib):
+                number[b, c] = kept[0].astype("int64")
+
+        def takes_part(row: Expr, i: Expr) -> Expr:
+            return _takes_part(value(row, i), score_threshold)
+
+        order = sorted_places(ib, rows, count, count, scores.dtype, value, takes_part, gpu)
+
+        def overlaps(one: _Box, other: _Box) -> Expr:
+            return one.overlap(other) > te.const(iou_threshold, one.area.dtype)
+
+        BlockSuppression(ib, order, rows, count, most, load, overlaps, gpu).run(finish)
+        return ib.get()
+
     shapes = [(batch, classes, most), (batch, classes)]
-    tensors = te.extern(shapes, [boxes.tensor, scores.tensor], body, name=name, dtype=["int64", "int64"])
-    return Computation(tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True)))
+    return _computation(name, shapes, [boxes, scores], ["int64", "int64"], body, body_of_blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +164,8 @@ def suppress_records(data: View, how: Records) -> Computation:
         result, number = (ib.buffer_ptr(b) for b in outs)
         with ib.for_range(0, batch, "b", loop_kind(batch * count * 4)) as b:
             queue = _Queue(ib, count, lambda i: record[b, i, how.score])
-            with ib.for_range(0, count, "i") as i:
-                real = _takes_part(record[b, i, how.score], how.score_threshold)
-                if how.classes >= 0:
-                    real = te.all(real, record[b, i, how.classes].not_equal(float(how.background)))
-                with ib.if_scope(real):
-                    queue.append(i)
+            with ib.for_range(0, count, "i") as i, ib.if_scope(_is_candidate(record, b, i, how)):
+                queue.append(i)
             queue.order()
             limit = how.most or count
             tried, kept, written = (_Counter(ib, n) for n in ("tried", "kept", "written"))
@@ -174,9 +204,74 @@ def suppress_records(data: View, how: Records) -> Computation:
                         result[b, i, d] = te.const(-1.0, data.dtype)
         return ib.get()
 
+    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        ib = ir_builder.create()
+        record = ib.buffer_ptr(ins[0])
+        result, number = (ib.buffer_ptr(b) for b in outs)
+        limit = min(how.most or count, count)
+        order = sorted_places(
+            ib, batch, count, limit, data.dtype, lambda b, i: record[b, i, how.score],
+            lambda b, i: _is_candidate(record, b, i, how), gpu,
+        )  # fmt: skip
+
+        def load(b: Expr, i: Expr) -> tuple[_Box, Expr]:
+            box = _Box.load(ib, [record[b, i, how.box + d] for d in range(4)], how.form)
+            return box, ib.let("class", record[b, i, max(how.classes, 0)])
+
+        def overlaps(one: tuple[_Box, Expr], other: tuple[_Box, Expr]) -> Expr:
+            exceeds = one[0].overlap(other[0]) > te.const(how.iou_threshold, data.dtype)
+            return exceeds if how.across or how.classes < 0 else te.all(other[1].equal(one[1]), exceeds)
+
+        kept = ib.allocate(PLACE, (batch, limit), "global", "chosen")
+
+        def finish(b: Expr, many: BufferPointer, place: Callable[[Expr], Expr], threads: int) -> None:
+            with shared_out(ib, limit, threads) as i:
+                kept[b, i] = te.select(i < many[0].astype("index"), place(i), te.const(NONE, PLACE))
+            with one_thread(ib):
+                number[b] = many[0].astype("int64")
+
+        fates = BlockSuppression(ib, order, batch, limit, limit, load, overlaps, gpu).run(finish)
+        with each_thread(ib, batch * count * width, gpu) as e:
+            b, i, d = e // width // count, e // width % count, e % width
+            rank = te.minimum(i, limit - 1)
+            place = ib.let("place", (order if how.keeps_suppressed else kept)[b, rank])
+            is_there = ib.let("is_there", te.all(i < limit, place >= 0))
+            if not how.keeps_suppressed:
+                value = te.select(is_there, record[b, place.astype("index"), d], te.const(-1.0, data.dtype))
+            else:
+                value = record[b, te.select(is_there, place.astype("index"), i), d]
+                is_known = te.any(te.all(is_there, fates[b, rank] > 0), d.not_equal(how.classes))
+                value = te.select(is_known, value, te.const(-1.0, data.dtype))
+            result[b, i, d] = value
+        return ib.get()
+
     shapes = [(batch, count, width), (batch,)]
-    tensors = te.extern(shapes, [data.tensor], body, name=name, dtype=[data.dtype, "int64"])
-    return Computation(tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True)))
+    return _computation(name, shapes, [data], [data.dtype, "int64"], body, body_of_blocks if count else None)
+
+
+def _is_candidate(record: BufferPointer, b: Expr, i: Expr, how: Records) -> Expr:
+    """Whether a record takes part."""
+    real = _takes_part(record[b, i, how.score], how.score_threshold)
+    if how.classes < 0:
+        return real
+    return te.all(real, record[b, i, how.classes].not_equal(float(how.background)))
+
+
+def _computation(
+    name: str, shapes: Sequence[tuple[int, ...]], inputs: Sequence[View], dtypes: Sequence[DType | str],
+    body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
+    body_of_blocks: Callable[[list[te.Buffer], list[te.Buffer], Gpu], te.Stmt] | None = None,
+) -> Computation:  # fmt: skip
+    """The row-major outputs that a body writes, or on devices another one."""
+    tensors = te.extern(shapes, [v.tensor for v in inputs], body, name=name, dtype=dtypes)
+    outputs = tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True))
+    if body_of_blocks is None:
+        return Computation(outputs)
+
+    def by_blocks(gpu: Gpu) -> Computation:
+        return _computation(name, shapes, inputs, dtypes, lambda ins, outs: body_of_blocks(ins, outs, gpu))
+
+    return Computation(outputs, by_blocks=by_blocks)
 
 
 def _copy_record(
@@ -362,6 +457,16 @@ def multibox_transform_loc(
     require(len(variances) == 4, name, "four variances", list(variances))
     kind = probabilities.dtype
 
+    def best_class(ib: IRBuilder, probability: BufferPointer, b: Expr, i: Expr) -> tuple[BufferPointer, BufferPointer]:
+        """The score of an anchor's best class, and the class, 0 if the score is none."""
+        best, chosen = ib.allocate(kind, (1,), name="best"), ib.allocate("int64", (1,), name="chosen")
+        best[0], chosen[0] = te.const(-1.0, kind), te.const(0, "int64")
+        with ib.for_range(1, classes, "c") as c, ib.if_scope(probability[b, c, i] > best[0]):
+            best[0], chosen[0] = probability[b, c, i], c
+        with ib.if_scope(best[0] < te.const(threshold, kind)):
+            chosen[0] = te.const(0, "int64")
+        return best, chosen
+
     def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
         ib = ir_builder.create()
         probability, offset, anchor = (ib.buffer_ptr(b) for b in ins)
@@ -369,11 +474,8 @@ def multibox_transform_loc(
         with ib.for_range(0, batch, "b", loop_kind(batch * classes * count)) as b:
             found = _Counter(ib, "found")
             with ib.for_range(0, count, "i") as i:
-                best, chosen = ib.allocate(kind, (1,), name="best"), ib.allocate("int64", (1,), name="chosen")
-                best[0], chosen[0] = te.const(-1.0, kind), te.const(0, "int64")
-                with ib.for_range(1, classes, "c") as c, ib.if_scope(probability[b, c, i] > best[0]):
-                    best[0], chosen[0] = probability[b, c, i], c
-                with ib.if_scope(te.all(chosen[0] > 0, ~(best[0] < te.const(threshold, kind)))):
+                best, chosen = best_class(ib, probability, b, i)
+                with ib.if_scope(chosen[0] > 0):
                     to = ib.let("to", found.value.astype("index"))
                     result[b, to, 0], result[b, to, 1] = (chosen[0] - 1).astype(kind), best[0]
                     _decode(ib, result, (b, to), [anchor[0, i, d] for d in range(4)],
@@ -384,10 +486,42 @@ def multibox_transform_loc(
                 result[b, i, d] = te.const(-1.0, kind)
         return ib.get()
 
-    shapes = [(batch, count, 6), (batch,)]
-    inputs = [probabilities.tensor, offsets.tensor, anchors.tensor]
-    tensors = te.extern(shapes, inputs, body, name=name, dtype=[kind, "int64"])
-    return Computation(tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True)))
+    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        ib = ir_builder.create()
+        probability, offset, anchor = (ib.buffer_ptr(b) for b in ins)
+        result, number = (ib.buffer_ptr(b) for b in outs)
+        scores = ib.allocate(held_type(kind), (batch, count), "global", "scores")
+        found = ib.allocate(PLACE, (batch, count), "global", "classes")
+        order = ib.allocate(PLACE, (batch, count), "global", "order")
+        with each_thread(ib, batch * count, gpu) as e:
+            b, i = ib.let("b", e // count), ib.let("i", e % count)
+            best, chosen = best_class(ib, probability, b, i)
+            scores[b, i], found[b, i] = best[0].astype(scores.dtype), chosen[0].astype(PLACE)
+
+        def store(b: Expr, rank: Expr, is_found: Expr, place: Expr) -> None:
+            order[b, rank] = te.select(is_found > 0, place, te.const(NONE, PLACE))
+
+        sort = BlockSort(ib, batch, count, count, PLACE, lambda one, other: one > other, gpu)
+        sort.run(lambda b, i: (found[b, i] > 0).astype(PLACE), store)
+        with each_thread(ib, batch * count, gpu) as e:
+            b, to = ib.let("b", e // count), ib.let("to", e % count)
+            following = te.select(to + 1 < count, order[b, te.minimum(to + 1, count - 1)], te.const(NONE, PLACE))
+            with ib.if_scope(order[b, to] >= 0):
+                i = ib.let("i", order[b, to].astype("index"))
+                result[b, to, 0], result[b, to, 1] = (found[b, i] - 1).astype(kind), scores[b, i].astype(kind)
+                _decode(ib, result, (b, to), [anchor[0, i, d] for d in range(4)],
+                        [offset[b, i * 4 + d] * variances[d] for d in range(4)], clip)  # fmt: skip
+                with ib.if_scope(following < 0):
+                    number[b] = to + 1
+            with ib.else_scope():
+                with ib.for_range(0, 6, "d") as d:
+                    result[b, to, d] = te.const(-1.0, kind)
+                with ib.if_scope(to.equal(0)):
+                    number[b] = te.const(0, "int64")
+        return ib.get()
+
+    shapes, inputs = [(batch, count, 6), (batch,)], [probabilities, offsets, anchors]
+    return _computation(name, shapes, inputs, [kind, "int64"], body, body_of_blocks if count else None)
 
 
 def _decode(
