@@ -119,7 +119,9 @@ class Buffer:
 
     def has_places(self) -> bool:
         """Whether each stride goes beyond what the smaller ones reach, so that no elements share a place; also true if
-        a size is symbolic, which a call decides."""
+        a size is symbolic, which a call decides, and if there are no elements."""
+        if any(isinstance(extent, Const) and extent.value == 0 for extent in self.shape):
+            return True
         steps = sorted(
             (int(stride.value), int(extent.value))
             for extent, stride in zip(self.shape, self.stride_exprs(), strict=True)
