@@ -36,6 +36,15 @@ def test_any_axes_of_any_shape(on_device: Any, random: Any, shape: Any, axes: An
     np.testing.assert_allclose(found, x.mean(axes, np.float64, keepdims=kept), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((3, 5, 33), (0, 2)), ((5, 300), (1,)), ((300, 5), (0,)), ((2, 9, 3), (1,))]
+)
+def test_threads_combine_without_races(by_threads: Any, random: Any, shape: Any, axes: Any) -> None:
+    x = random.integers(-9, 9, shape).astype(np.float32)
+    (found,) = by_threads(lambda v: reductions.reduce(v, axes, False, "sum"), x)
+    np.testing.assert_array_equal(found, x.sum(axes))
+
+
 KINDS = {
     "sum": np.sum,
     "mean": np.mean,

@@ -31,6 +31,14 @@ def test_rows_of_any_length(on_device: Any, random: Any, shape: tuple[int, ...],
     np.testing.assert_allclose(found, 2 * power / power.sum(axis, keepdims=True), rtol=1e-5)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((5, 21), 1), ((2, 21, 3), 1), ((2, 9, 20), 1), ((1, 300), 1)])
+def test_threads_share_rows_without_races(by_threads: Any, random: Any, shape: tuple[int, ...], axis: int) -> None:
+    x = random.standard_normal(shape).astype(np.float32)
+    (found,) = by_threads(lambda v: softmax(v, axis), x)
+    power = np.exp(x.astype(np.float64))
+    np.testing.assert_allclose(found, power / power.sum(axis, keepdims=True), rtol=1e-5)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("axis", [1, 2])
 def test_short_floats(on_device: Any, random: Any, axis: int, target: str) -> None:

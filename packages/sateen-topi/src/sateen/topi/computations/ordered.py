@@ -18,6 +18,7 @@ from sateen.topi.computations.arguments import (
     require_shape,
     require_views,
 )
+from sateen.topi.computations.block_scans import BlockScan
 from sateen.topi.computations.block_sorts import BlockSort, held_type
 from sateen.topi.computations.heaps import Heap
 from sateen.topi.schedules import Computation, accumulator_type, loop_kind, loops, vector_of
@@ -57,8 +58,50 @@ def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: 
                     result[at] = total[column[0]].astype(x.dtype)
         return ib.get()
 
-    tensor = te.extern(x.shape, [x.tensor], body, name=f"cumulative_{kind}", dtype=x.dtype)
-    return Computation((View(tensor, x.shape, Layout.row_major(x.ndim)),))
+    def by_blocks(gpu: Gpu) -> Computation:
+        held, neighbours = held_type(state), prod(inner)
+        identity = te.const(0 if is_sum else 1, held)
+
+        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+            ib = ir_builder.create()
+            source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+
+            def at(row: Expr, k: Expr) -> tuple[Expr, ...]:
+                index = _unraveled(row, (*x.shape[:axis], *inner))
+                return (*index[:axis], extent - 1 - k if reverse else k, *index[axis:])
+
+            def term(row: Expr, k: Expr) -> Expr:
+                if not exclusive:
+                    return source[at(row, k)].astype(held)
+                return te.select(k > 0, source[at(row, te.maximum(k - 1, 0))].astype(held), identity)
+
+            def store(row: Expr, k: Expr, value: Expr) -> None:
+                result[at(row, k)] = value.astype(x.dtype)
+
+            rows = prod(x.shape[:axis]) * neighbours
+            BlockScan(ib, rows, extent, held, _sum if is_sum else _product, identity, neighbours > 1, gpu).run(
+                term, store
+            )
+            return ib.get()
+
+        return computation(body)
+
+    def computation(
+        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
+        by_blocks: Callable[[Gpu], Computation] | None = None,
+    ) -> Computation:
+        tensor = te.extern(x.shape, [x.tensor], body, name=f"cumulative_{kind}", dtype=x.dtype)
+        return Computation((View(tensor, x.shape, Layout.row_major(x.ndim)),), by_blocks=by_blocks)
+
+    return computation(body, by_blocks)
+
+
+def _sum(a: Expr, b: Expr) -> Expr:
+    return a + b
+
+
+def _product(a: Expr, b: Expr) -> Expr:
+    return a * b
 
 
 def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:

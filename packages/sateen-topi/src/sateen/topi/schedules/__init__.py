@@ -25,8 +25,9 @@ from sateen.topi.schedules.register_tiles import (
 )
 from sateen.topi.schedules.rows import Rows, flattened, unflattened
 from sateen.topi.schedules.thread_loops import blocks, each_thread, one_thread, shared_out, threads_for
-from sateen.topi.schedules.thread_reductions import Shares, reduce_by_threads
+from sateen.topi.schedules.thread_reductions import ALONE_TERMS, Shares, parts_of, reduce_by_threads
 from sateen.topi.schedules.thread_tiles import (
+    ELEMENT_THREADS,
     MOST_TILES,
     OWN_COLUMNS,
     OWN_PARTS,
@@ -45,6 +46,8 @@ from sateen.topi.schedules.thread_tiles import (
 )
 
 __all__ = [
+    "ALONE_TERMS",
+    "ELEMENT_THREADS",
     "INJECTIVE",
     "MOST_TILES",
     "OWN_COLUMNS",
@@ -83,6 +86,7 @@ __all__ = [
     "own_columns",
     "owns_its_memory",
     "pad_banks",
+    "parts_of",
     "reads_in_place",
     "reduce_by_threads",
     "reduce_in_vectors",

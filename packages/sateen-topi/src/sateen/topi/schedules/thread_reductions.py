@@ -51,10 +51,10 @@ class Shares:
         memory; 1 if the terms of one are. `columns` are the most that a thread with vectors has at a time."""
         if gpu.warp == 1 and neighbours == 1:
             alone = min(-(-results // gpu.units), -(-LONGEST_SUM // terms))
-            return Shares(alone, 1, _parts(-(-results // alone), terms, columns, gpu))
+            return Shares(alone, 1, parts_of(-(-results // alone), terms, columns, gpu))
         if gpu.warp == 1:
             width = min(neighbours, columns)
-            return Shares(width, 1, _parts(-(-results // width), terms, 1, gpu))
+            return Shares(width, 1, parts_of(-(-results // width), terms, 1, gpu))
         most = min(gpu.block_threads, ELEMENT_THREADS)
         narrow = min(neighbours, gpu.warp)
         capacity = gpu.units * gpu.unit_threads
@@ -66,10 +66,10 @@ class Shares:
         block = most // threads
         whole = results if neighbours == 1 else min(results, block // neighbours * neighbours)
         of_block = min(block, whole or block)
-        return Shares(of_block, threads, _parts(results * threads, terms, threads, gpu))
+        return Shares(of_block, threads, parts_of(results * threads, terms, threads, gpu))
 
 
-def _parts(busy: int, terms: int, turns: int, gpu: Gpu) -> int:
+def parts_of(busy: int, terms: int, turns: int, gpu: Gpu) -> int:
     """The parts of a reduction for `busy` threads that work at once and take `turns` terms in a step."""
     if terms <= turns * WHOLE_TERMS:
         return 1
