@@ -39,6 +39,7 @@ def cuda_stub(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def cuda_driver(cuda_stub: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
     """The driver in place of NVIDIA's, with no failure asked for, before and after a test."""
     library = CudaLibrary(cuda_stub)
+    library.call("cuInit", 0)
     monkeypatch.setattr(cuda, "cuda_library", lambda: library)
     cuda_stub.stub_reset()
     yield CudaDriver()

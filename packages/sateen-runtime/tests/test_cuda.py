@@ -10,6 +10,7 @@ import gc
 import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ from sateen import runtime
 from sateen.runtime import Artifact, DType, Parameter, Step
 from sateen.runtime.devices import OpenDevice, OpenDevices, cuda, cuda_library
 from sateen.runtime.devices.cuda import CudaDriver
-from sateen.runtime.errors import ArgumentError, DeviceError, DeviceLostError, OutOfMemoryError
+from sateen.runtime.devices.driver import Fault
+from sateen.runtime.errors import ArgumentError, ArtifactError, DeviceError, DeviceLostError, OutOfMemoryError
 from sateen.runtime.launches import BlockPlace, NetworkLaunch
 
 DATA = np.arange(16, dtype=np.float32)
-PTX = b".version 7.8\n.target sm_90\n.visible .entry double(\n)\n.visible .entry add(\n)\n"
-MEMORY, MODULE, FUNCTION, STREAM, EVENT, GRAPH = range(1, 7)
+PTX = b".version 7.8\n.target sm_90\n.visible .entry double(\n)\n.visible .entry add(\n)\n.visible .entry wide(\n)\n"
+MEMORY, MODULE, FUNCTION, STREAM, EVENT, GRAPH, EXECUTABLE = range(1, 8)
+GIVEN_BACK = (MEMORY, MODULE, STREAM, EVENT, GRAPH, EXECUTABLE)
 HEADERS = sorted(Path("/usr/local").glob("cuda*/include/cuda.h"))
 KERNEL = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
@@ -131,7 +134,7 @@ def test_launches_are_one_graph(device: OpenDevice, cuda_stub: ctypes.CDLL) -> N
 
 def test_everything_is_given_back(driver: CudaDriver, cuda_stub: ctypes.CDLL) -> None:
     gc.collect()
-    before = [cuda_stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)]
+    before = [cuda_stub.stub_live(kind) for kind in GIVEN_BACK]
     device = OpenDevice(driver.connect(0))
     memory = device.allocate(512)
     prepared = launches(device, memory)
@@ -141,7 +144,7 @@ def test_everything_is_given_back(driver: CudaDriver, cuda_stub: ctypes.CDLL) ->
     del memory, prepared, whole
     gc.collect()
     device.close()
-    assert [cuda_stub.stub_live(kind) for kind in (MEMORY, MODULE, STREAM, EVENT, GRAPH)] == before
+    assert [cuda_stub.stub_live(kind) for kind in GIVEN_BACK] == before
 
 
 def test_time_is_the_device_s(device: OpenDevice) -> None:
@@ -154,12 +157,35 @@ def test_time_is_the_device_s(device: OpenDevice) -> None:
     device.wait(1, 0)
 
 
-def test_any_thread_may_call(device: OpenDevice) -> None:
+def test_any_thread_may_call_and_keeps_its_context(device: OpenDevice, cuda_stub: ctypes.CDLL) -> None:
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(device.allocate(64)))
+    thread = threading.Thread(target=lambda: found.append((device.allocate(64), cuda_stub.stub_depth())))
     thread.start()
     thread.join()
-    assert found[0].size == 64
+    assert (found[0][0].size, found[0][1], cuda_stub.stub_depth()) == (64, 0, 0)
+
+
+def test_devices_are_apart(driver: CudaDriver) -> None:
+    first, second = (OpenDevice(driver.connect(i)) for i in range(2))
+    memory = first.allocate(64)
+    with pytest.raises(DeviceError, match=r"cuMemcpyDtoDAsync_v2: .*\(1\)"):
+        second.copy(second.allocate(64).part(), memory.part())
+    for one in (first, second):
+        one.close()
+
+
+def test_a_capture_that_fails_leaves_nothing_behind(device: OpenDevice, cuda_stub: ctypes.CDLL) -> None:
+    memory = device.allocate(512)
+    prepared = launches(device, memory)
+    before = [cuda_stub.stub_live(kind) for kind in (STREAM, GRAPH, EXECUTABLE)]
+    cuda_stub.stub_fail(b"cuLaunchKernel", 1)
+    with pytest.raises(DeviceError, match=r"expected to join double to add, but the call is refused: cuLaunchKernel"):
+        device.joined(prepared)
+    cuda_stub.stub_fail(b"cuGraphInstantiateWithFlags", 801)
+    with pytest.raises(DeviceError, match=r"the call is refused: cuGraphInstantiateWithFlags"):
+        device.joined(prepared)
+    assert [cuda_stub.stub_live(kind) for kind in (STREAM, GRAPH, EXECUTABLE)] == before
+    device.allocate(64)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +199,10 @@ def test_any_thread_may_call(device: OpenDevice) -> None:
         (
             lambda d: d.prepare(d.load(PTX), "add", (1, 1, 1), (2048, 1, 1), []),
             "blocks of 2048 threads, the device has",
+        ),
+        (
+            lambda d: d.prepare(d.load(PTX), "wide", (1, 1, 1), (32, 16, 1), []),
+            "kernel wide expects blocks of 512 threads, the device runs at most 256 with the registers that each",
         ),
     ],
 )
@@ -247,6 +277,20 @@ def test_a_network_takes_and_gives_arrays_on_its_device(network: runtime.Model) 
     np.testing.assert_array_equal(outputs[1].numpy(), 2 * (2 * data[16:] + 5) + 5)
 
 
+@pytest.mark.parametrize("processor", ["sm_100", "sm_90a", "sm_75", ""])
+def test_code_of_a_newer_generation_is_refused(network: runtime.Model, processor: str) -> None:
+    artifact = replace(network.artifact, target=f"cuda -mcpu={processor}" if processor else "cuda")
+    if processor != "sm_100":
+        runtime.load(artifact)
+        return
+    with pytest.raises(ArtifactError) as caught:
+        runtime.load(artifact)
+    assert str(caught.value) == (
+        "artifact: compiled for sm_100, found cuda(0): Example 0 (CUDA 12.8), which is sm_90; compile the model with "
+        "--target 'cuda -mcpu=sm_90'"
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "out", "words"),
     [
@@ -300,6 +344,46 @@ def _type(text: str) -> str:
 def _ours(type_: Any) -> str:
     is_pointer = type_ in (ctypes.c_void_p, ctypes.c_char_p) or hasattr(type_, "contents")
     return "pointer" if is_pointer else str(ctypes.sizeof(type_))
+
+
+NUMBERS = {
+    "MAX_THREADS_PER_BLOCK": "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
+    "MAX_BLOCK_DIM": "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_{X,Y,Z}",
+    "MAX_GRID_DIM": "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_{X,Y,Z}",
+    "MAX_SHARED_MEMORY_PER_BLOCK": "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK",
+    "WARP_SIZE": "CU_DEVICE_ATTRIBUTE_WARP_SIZE",
+    "MULTIPROCESSOR_COUNT": "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT",
+    "INTEGRATED": "CU_DEVICE_ATTRIBUTE_INTEGRATED",
+    "COMPUTE_CAPABILITY": "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{MAJOR,MINOR}",
+    "FUNCTION_MAX_THREADS_PER_BLOCK": "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
+    "JIT_ERROR_LOG_BUFFER": "CU_JIT_ERROR_LOG_BUFFER",
+    "JIT_ERROR_LOG_BUFFER_SIZE_BYTES": "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
+    "STREAM_NON_BLOCKING": "CU_STREAM_NON_BLOCKING",
+    "CAPTURE_THREAD_LOCAL": "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL",
+    "NOT_READY": "CUDA_ERROR_NOT_READY",
+}
+FAULTS = {
+    Fault.MEMORY: "OUT_OF_MEMORY",
+    Fault.CODE: "INVALID_IMAGE NO_BINARY_FOR_GPU INVALID_PTX JIT_COMPILER_NOT_FOUND UNSUPPORTED_PTX_VERSION "
+    "JIT_COMPILATION_DISABLED INVALID_SOURCE NOT_FOUND",
+    Fault.LOST: "DEINITIALIZED INVALID_CONTEXT ECC_UNCORRECTABLE NVLINK_UNCORRECTABLE CONTAINED ILLEGAL_ADDRESS "
+    "LAUNCH_TIMEOUT CONTEXT_IS_DESTROYED ASSERT HARDWARE_STACK_ERROR ILLEGAL_INSTRUCTION MISALIGNED_ADDRESS "
+    "INVALID_ADDRESS_SPACE INVALID_PC LAUNCH_FAILED TENSOR_MEMORY_LEAK UNKNOWN",
+}
+
+
+@pytest.mark.skipif(not HEADERS, reason="cuda.h, of CUDA's toolkit, is not installed")
+def test_numbers_are_those_of_cuda_s_header() -> None:
+    text = HEADERS[-1].read_text(encoding="utf-8")
+    found_there = re.findall(r"^\s+(CU\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+)\b,?", text, re.MULTILINE)
+    defined = {name: int(number, 0) for name, number in found_there}
+    for ours, name in NUMBERS.items():
+        stem, _, rest = name.partition("{")
+        wanted = [defined[stem + end] for end in rest.rstrip("}").split(",")]
+        found = getattr(cuda_library, ours)
+        assert list(found if isinstance(found, tuple) else (found,)) == wanted, ours
+    expected = {defined[f"CUDA_ERROR_{name}"]: fault for fault, names in FAULTS.items() for name in names.split()}
+    assert expected == cuda_library._FAULTS
 
 
 @pytest.mark.skipif(not HEADERS, reason="cuda.h, of CUDA's toolkit, is not installed")

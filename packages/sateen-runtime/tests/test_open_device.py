@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -345,6 +346,30 @@ def test_kernels_run_in_order_on_parts_of_memory(first_opencl: OpenDevice) -> No
     values += 10
     values[256:512] -= 1
     np.testing.assert_array_equal(back, values)
+
+
+def test_float64_on_a_device_without_it_is_refused(first_opencl: OpenDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = replace(first_opencl.description, has_float64=False)
+    monkeypatch.setattr(first_opencl._connection, "description", lacking)
+    with pytest.raises(
+        DeviceError, match="the kernels compute float64, and the device has no cl_khr_fp64; use float32"
+    ):
+        first_opencl.load(
+            b"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\nkernel void f(global double *x) { x[0] = 1; }"
+        )
+
+
+def test_a_block_has_the_threads_that_registers_allow(
+    first_opencl: OpenDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = first_opencl.load(b"kernel void f(global int *x) { x[0] = 1; }")
+    memory = first_opencl.allocate(4)
+    value = first_opencl._connection._library.value
+    few = lambda name, *of: ctypes.c_size_t(32) if name == "clGetKernelWorkGroupInfo" else value(name, *of)  # noqa: E731
+    monkeypatch.setattr(first_opencl._connection._library, "value", few)
+    first_opencl.prepare(kernels, "f", (1, 1, 1), (32, 1, 1), [memory.part()])
+    with pytest.raises(DeviceError, match="kernel f expects blocks of 64 threads, the device runs at most 32 with the"):
+        first_opencl.prepare(kernels, "f", (1, 1, 1), (64, 1, 1), [memory.part()])
 
 
 def test_opencl_shows_its_log(first_opencl: OpenDevice) -> None:

@@ -25,7 +25,7 @@ from sateen.runtime.named_arrays import require_mapping, unknown, wrong_inputs
 from sateen.runtime.ndarray import ALIGNMENT, AnyArray, NDArray, allocator, array, compact, empty
 from sateen.runtime.outputs import Outputs
 from sateen.runtime.signature import ENTRY, Parameter, Signature
-from sateen.runtime.target import Target
+from sateen.runtime.target import Target, generation_of
 from sateen.runtime.verified import VerifiedFiles
 
 
@@ -235,7 +235,9 @@ def load(
                     f"compiled for {artifact.target}, whose kernels are text for {compiler} and no driver; compile "
                     f"the model for {kind}"
                 )
-            return Model(artifact, open_device(place), place)
+            opened = open_device(place)
+            _check_generation(target, opened)
+            return Model(artifact, opened, place)
         _check_target(artifact.target)
         if not artifact.form.is_loaded:
             raise ArtifactError(
@@ -263,6 +265,16 @@ def _check_target(text: str) -> None:
         raise ArtifactError(
             f"expected code for this machine, found some that needs {', '.join(missing)}; compile the model again, "
             f"here or with --target '{host}'"
+        )
+
+
+def _check_generation(target: Target, device: OpenDevice) -> None:
+    """Raises ArtifactError for kernels of a newer generation than the device: a driver makes code of those up to it."""
+    found = device.description.architecture
+    if generation_of(target.cpu) > generation_of(found) > 0:
+        raise ArtifactError(
+            f"compiled for {target.cpu}, found {device.description}, which is {found}; compile the model with --target "
+            f"'{target.kind} -mcpu={found}'"
         )
 
 

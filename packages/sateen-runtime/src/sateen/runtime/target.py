@@ -205,6 +205,12 @@ class Target:
         return tuple(sorted(target.enabled_features - self.enabled_features))
 
 
+def generation_of(processor: str) -> int:
+    """The number of a generation of CUDA, such as 90 of sm_90; 0 for the names of other processors."""
+    found = re.fullmatch(r"sm_(\d+)[af]?", processor)
+    return int(found[1]) if found else 0
+
+
 def _named(name: str, words: Iterable[str]) -> Target:
     """The target that a name stands for. Raises TargetError if words follow the name."""
     text = TARGET_NAMES[name].text

@@ -13,7 +13,7 @@ from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices import cuda_library as cu
 from sateen.runtime.devices.cuda_library import CudaLibrary, cuda_library
 from sateen.runtime.devices.description import DeviceDescription
-from sateen.runtime.devices.driver import DriverError, MemoryPart, MissingDriverError
+from sateen.runtime.devices.driver import DriverError, MemoryPart, MissingDriverError, require_few_threads
 
 _PLACES = 256
 """What addresses of memory are multiples of (CUDA C++ Programming Guide, "Device memory accesses")."""
@@ -67,16 +67,24 @@ class CudaConnection:
         self._device = library.number("cuDeviceGet", index)
         self._context = library.made("cuDevicePrimaryCtxRetain", self._device)
         self._streams: dict[int, int] = {}
-        self._launch = library.function("cuLaunchKernel")
+
+    def _status(self, name: str, *arguments: object) -> int:
+        """The status of a call in the context. A thread has one, which stays what other users of CUDA made it."""
+        self._library.call("cuCtxPushCurrent_v2", self._context)
+        try:
+            return self._library.function(name)(*arguments)
+        finally:  # its status is that of earlier work, which other calls tell, too
+            self._library.function("cuCtxPopCurrent_v2")(ctypes.byref(c_void_p()))
 
     def _call(self, name: str, *arguments: object) -> None:
-        """A call in the context, which belongs to the thread that calls."""
-        self._library.call("cuCtxSetCurrent", self._context)
-        self._library.call(name, *arguments)
+        if status := self._status(name, *arguments):
+            raise self._library.failure(name, status)
 
-    def _made(self, name: str, *arguments: object) -> int:
-        self._library.call("cuCtxSetCurrent", self._context)
-        return self._library.made(name, *arguments)
+    def _made(self, name: str, *arguments: object, type_: type[c_void_p | c_uint64 | c_int] = c_void_p) -> int:
+        """The object or the number that a call stores where its first argument says."""
+        result = type_()
+        self._call(name, ctypes.byref(result), *arguments)
+        return int(result.value or 0)
 
     def _stream(self, number: int) -> int:
         if number not in self._streams:
@@ -84,8 +92,7 @@ class CudaConnection:
         return self._streams[number]
 
     def allocate(self, size: int) -> int:
-        self._library.call("cuCtxSetCurrent", self._context)
-        return self._library.number("cuMemAlloc_v2", size, type_=c_uint64)
+        return self._made("cuMemAlloc_v2", size, type_=c_uint64)
 
     def free(self, handle: int) -> None:
         self._call("cuMemFree_v2", handle)
@@ -126,6 +133,8 @@ class CudaConnection:
         scalars: Sequence[int],
     ) -> object:
         function = self._made("cuModuleGetFunction", kernels, name.encode())
+        most = self._made("cuFuncGetAttribute", cu.FUNCTION_MAX_THREADS_PER_BLOCK, function, type_=c_int)
+        require_few_threads(name, block, most)
         given = [*(part.handle + part.offset for part in parts), *(n & (1 << 64) - 1 for n in scalars)]
         values = (c_uint64 * max(len(given), 1))(*given)
         first = ctypes.addressof(values)
@@ -133,41 +142,43 @@ class CudaConnection:
         return _Prepared(function, (*grid, *block, 0), arguments, values, 0 in grid)
 
     def launch(self, queue: int, prepared: object) -> None:
-        self._library.call("cuCtxSetCurrent", self._context)
-        stream = self._stream(queue)
         if isinstance(prepared, _Graph):
-            self._library.call("cuGraphLaunch", prepared.executable, stream)
+            self._call("cuGraphLaunch", prepared.executable, self._stream(queue))
         else:
-            self._start(cast(_Prepared, prepared), stream)
+            self._start(cast(_Prepared, prepared), self._stream(queue))
 
     def _start(self, ready: _Prepared, stream: int) -> None:
-        if ready.is_empty:
-            return
-        status = self._launch(ready.function, *ready.sizes, stream, ready.arguments, None)
-        if status:
-            raise self._library.failure("cuLaunchKernel", status)
+        if not ready.is_empty:
+            self._call("cuLaunchKernel", ready.function, *ready.sizes, stream, ready.arguments, None)
 
     def joined(self, prepared: Sequence[object]) -> object:
         """The launches as one graph. Each has been launched before, so that its code is on the device."""
         launches = tuple(cast(_Prepared, one) for one in prepared)
+        graph = self._captured(launches)
+        try:
+            return _Graph(self._made("cuGraphInstantiateWithFlags", graph, 0), launches)
+        finally:
+            self._call("cuGraphDestroy", graph)
+
+    def _captured(self, launches: Sequence[_Prepared]) -> int:
+        """What a stream would launch, as a graph."""
         stream = self._made("cuStreamCreate", cu.STREAM_NON_BLOCKING)
         try:
-            graph = self._captured(launches, stream)
-            executable = self._made("cuGraphInstantiateWithFlags", graph, 0)
-            self._call("cuGraphDestroy", graph)
+            self._call("cuStreamBeginCapture_v2", stream, cu.CAPTURE_THREAD_LOCAL)
+            try:
+                for one in launches:
+                    self._start(one, stream)
+            except DriverError:
+                with suppress(DriverError):
+                    self._call("cuGraphDestroy", self._end_capture(stream))
+                raise
+            return self._end_capture(stream)
         finally:
             self._call("cuStreamDestroy_v2", stream)
-        return _Graph(executable, launches)
 
-    def _captured(self, launches: Sequence[_Prepared], stream: int) -> int:
-        """What a stream would launch, as a graph."""
+    def _end_capture(self, stream: int) -> int:
         graph = c_void_p()
-        self._call("cuStreamBeginCapture_v2", stream, cu.CAPTURE_THREAD_LOCAL)
-        try:
-            for one in launches:
-                self._start(one, stream)
-        finally:
-            self._call("cuStreamEndCapture", stream, ctypes.byref(graph))
+        self._call("cuStreamEndCapture", stream, ctypes.byref(graph))
         return int(graph.value or 0)
 
     def discard(self, prepared: object) -> None:
@@ -186,8 +197,7 @@ class CudaConnection:
         return event
 
     def is_reached(self, event: object) -> bool:
-        self._library.call("cuCtxSetCurrent", self._context)
-        status = self._library.function("cuEventQuery")(event)
+        status = self._status("cuEventQuery", event)
         if status not in (0, cu.NOT_READY):
             raise self._library.failure("the work of a queue", status)
         return status == 0
@@ -210,13 +220,13 @@ class CudaConnection:
 
 def _count(library: CudaLibrary) -> int:
     """The number of devices. Raises MissingDriverError for none."""
+    remedy, found = "CUDA_VISIBLE_DEVICES may hide them", ""
     try:
-        count = library.number("cuDeviceGetCount")
-    except DriverError:
-        count = 0
-    if not count:
-        raise MissingDriverError("expected a device of CUDA, found none", "CUDA_VISIBLE_DEVICES may hide them")
-    return count
+        if count := library.number("cuDeviceGetCount"):
+            return count
+    except DriverError as error:
+        found = f": {error}"
+    raise MissingDriverError(f"expected a device of CUDA, found none{found}", remedy)
 
 
 def _describe(library: CudaLibrary, index: int) -> DeviceDescription:

@@ -15,7 +15,7 @@ MAX_BLOCK_DIM, MAX_GRID_DIM = (2, 3, 4), (5, 6, 7)
 MAX_SHARED_MEMORY_PER_BLOCK, WARP_SIZE, MULTIPROCESSOR_COUNT = 8, 10, 16
 INTEGRATED = 18
 COMPUTE_CAPABILITY = (75, 76)
-EVENT_DISABLE_TIMING = 2
+FUNCTION_MAX_THREADS_PER_BLOCK = 0
 JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 5, 6
 STREAM_NON_BLOCKING = 1
 CAPTURE_THREAD_LOCAL = 1
@@ -36,7 +36,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDevicePrimaryCtxRetain": (_Handle, c_int),
     "cuDevicePrimaryCtxRelease_v2": (c_int,),
-    "cuCtxSetCurrent": (c_void_p,),
+    "cuCtxPushCurrent_v2": (c_void_p,),
+    "cuCtxPopCurrent_v2": (_Handle,),
     "cuMemAlloc_v2": (_Address, c_size_t),
     "cuMemFree_v2": (_DEVICE_POINTER,),
     "cuMemcpyHtoDAsync_v2": (_DEVICE_POINTER, c_void_p, c_size_t, c_void_p),
@@ -55,6 +56,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuModuleLoadDataEx": (_Handle, c_void_p, c_uint, POINTER(c_int), _Handle),
     "cuModuleUnload": (c_void_p,),
     "cuModuleGetFunction": (_Handle, c_void_p, c_char_p),
+    "cuFuncGetAttribute": (POINTER(c_int), c_int, c_void_p),
     "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, _Handle, _Handle),
     "cuGraphInstantiateWithFlags": (_Handle, c_void_p, c_uint64),
     "cuGraphLaunch": (c_void_p, c_void_p),
@@ -64,7 +66,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 _FAULTS = {
     2: Fault.MEMORY,
     **dict.fromkeys((200, 209, 218, 221, 222, 223, 300, 500), Fault.CODE),
-    **dict.fromkeys((4, 46, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999), Fault.LOST),
+    **dict.fromkeys((4, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999), Fault.LOST),
 }
 """What statuses mean. Those of a lost device stay: every later call of the process returns them, too."""
 

@@ -50,6 +50,17 @@ class MemoryPart:
     size: int | None
 
 
+def require_few_threads(name: str, block: tuple[int, int, int], most: int) -> None:
+    """Raises DriverError for a kernel whose registers leave room for `most` threads of a block, and not for all."""
+    threads = block[0] * block[1] * block[2]
+    if threads > most:
+        raise DriverError(
+            Fault.OTHER,
+            f"kernel {name} expects blocks of {threads} threads, the device runs at most {most} with the registers "
+            "that each of them needs",
+        )
+
+
 class Connection(Protocol):
     """One device, opened. Queues are numbers, made at their first use. Every method raises DriverError."""
 

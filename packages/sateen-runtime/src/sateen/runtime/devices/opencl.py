@@ -11,7 +11,7 @@ from typing import cast
 from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices import opencl_library as cl
 from sateen.runtime.devices.description import DeviceDescription
-from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError
+from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError, require_few_threads
 from sateen.runtime.devices.opencl_library import OpenCLLibrary, failure, opencl_library
 
 _UNLIMITED = (1 << 31) - 1
@@ -98,6 +98,10 @@ class OpenCLConnection:
         self._library.call("clEnqueueCopyBuffer", self._queue(queue), *places, 0, None, None)
 
     def load(self, code: bytes) -> object:
+        if b"cl_khr_fp64" in code and not self.description.has_float64:
+            raise DriverError(
+                Fault.CODE, "the kernels compute float64, and the device has no cl_khr_fp64; use float32 in the network"
+            )
         library = self._library
         text, length = c_char_p(code), c_size_t(len(code))
         arguments = (self._context, 1, ctypes.byref(text), ctypes.byref(length))
@@ -126,6 +130,8 @@ class OpenCLConnection:
         kernel = library.make("clCreateKernel", kernels, name.encode())
         made: list[int] = []
         try:
+            most = library.value("clGetKernelWorkGroupInfo", c_size_t, kernel, self._device, cl.KERNEL_WORK_GROUP_SIZE)
+            require_few_threads(name, block, most.value)
             for i, part in enumerate(parts):
                 if part.offset:
                     region = (c_size_t * 2)(part.offset, self._size(part))

@@ -27,6 +27,7 @@ MEM_READ_WRITE = 1
 BUFFER_CREATE_TYPE_REGION = 0x1220
 PROGRAM_BUILD_LOG = 0x1183
 MEM_SIZE = 0x1102
+KERNEL_WORK_GROUP_SIZE = 0x11B0
 EVENT_EXECUTION_STATUS = 0x11D3
 PROFILING_COMMAND_END = 0x1283
 COMPLETE = 0
@@ -65,6 +66,7 @@ _RETURN_STATUS: dict[str, tuple[Any, ...]] = {
     "clBuildProgram": (c_void_p, c_uint32, _Handles, c_char_p, c_void_p, c_void_p),
     "clGetProgramBuildInfo": (c_void_p, c_void_p, c_uint32, c_size_t, c_void_p, _Sizes),
     "clSetKernelArg": (c_void_p, c_uint32, c_size_t, c_void_p),
+    "clGetKernelWorkGroupInfo": (c_void_p, c_void_p, c_uint32, c_size_t, c_void_p, _Sizes),
     "clGetMemObjectInfo": (c_void_p, c_uint32, c_size_t, c_void_p, _Sizes),
     "clEnqueueWriteBuffer": (c_void_p, c_void_p, c_uint32, c_size_t, c_size_t, c_void_p, *_WAIT),
     "clEnqueueReadBuffer": (c_void_p, c_void_p, c_uint32, c_size_t, c_size_t, c_void_p, *_WAIT),
