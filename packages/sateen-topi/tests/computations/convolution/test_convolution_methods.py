@@ -6,7 +6,7 @@ import pytest
 
 from sateen.runtime import DType
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.convolution import ConvolutionShapes, Direct, Rectangles, Winograd
+from sateen.topi.computations.convolution import ConvolutionShapes, Direct, Rectangles, Winograd, WinogradTiles
 from sateen.topi.computations.convolution import conv_candidates as candidates
 from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
@@ -103,7 +103,7 @@ def test_direct_and_winograd_are_for_float32_in_one_group():
 def test_rectangles_are_within_the_result_and_the_limits_of_the_device(target, given):
     machine = Machine.of(target)
     gpu, (height, width) = machine.gpu, given.output
-    found = candidates(given, machine)
+    found = [c for c in candidates(given, machine) if not isinstance(c.method, WinogradTiles)]
     assert 20 <= len({c.method for c in found}) == len(found) <= 48
     assert found == sorted(found, key=lambda c: c.cycles)
     for c in found:

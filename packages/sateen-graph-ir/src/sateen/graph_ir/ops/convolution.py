@@ -20,9 +20,11 @@ from sateen.topi.computations.convolution import (
     Rectangles,
     Transform,
     Winograd,
+    WinogradTiles,
     winograd_loss,
     winograd_weight,
 )
+from sateen.topi.computations.products import Tiled
 from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import may_be_at_least
@@ -49,7 +51,7 @@ class Conv(Windowed):
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd, Rectangles, Strips)
+    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd, Rectangles, WinogradTiles, Strips)
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
@@ -102,12 +104,12 @@ class Conv(Windowed):
         return convolution.conv_candidates(shapes, machine)
 
     def substitute(self, method: Method) -> Substitution | None:
-        if not isinstance(method, Winograd):
+        if not isinstance(method, Winograd | WinogradTiles):
             return None
         op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)
         transform = op.transform
         prepared = Preparation(partial(winograd_weight, f=transform), partial(winograd_loss, f=transform))
-        return Substitution(op, Blocks(method.rows, method.columns, method.vectors), {1: prepared})
+        return Substitution(op, method.of_tiles, {1: prepared})
 
     def layouts_by(
         self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
@@ -208,7 +210,7 @@ class WinogradConv(Windowed):
     the maxima of squares of that many rows and columns; incomplete squares are left out.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Blocks,)
+    methods: ClassVar[tuple[type[Method], ...]] = (Blocks, Tiled)
     tile: int
     stride: int = 1
     pads: tuple[int, ...] = ()
@@ -255,19 +257,25 @@ class WinogradConv(Windowed):
         bias: View | None = None,
         *,
         outputs: Sequence[TensorType],
-        method: Blocks | None = None,
+        method: Blocks | Tiled | None = None,
     ) -> Computation:
         return convolution.winograd_conv(data, weight, bias, self.transform, self._window(), method, self.pool)
 
     def layouts_by(
-        self, method: Blocks | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+        self,
+        method: Blocks | Tiled | None,
+        inputs: Sequence[TensorType],
+        outputs: Sequence[TensorType],
+        machine: Machine,
     ) -> Iterable[LayoutChoice]:
         _, weight, *bias = inputs
         lanes, channels = machine.lanes(), weight.static_shape[1]
-        vectors = 1 if method is None else method.vectors
+        vectors = method.vectors if isinstance(method, Blocks) else 1
         if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * vectors) == 0:
             blocked, packed = Layout.blocked(4, 1, lanes), convolution.winograd_weight_layout(lanes, vectors)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
+        if machine.gpu is not None:
+            yield LayoutChoice((None, convolution.WEIGHT_LAYOUT, *[None] * len(bias)), (None,))
         yield LayoutChoice((None,) * len(inputs), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:

@@ -26,12 +26,25 @@ class Gpu:
     """Registers of 4 bytes that a thread may have without spills."""
     bandwidth: float
     """Bytes of memory per second."""
+    multiply_adds: float = 1e11
+    """Those of float32 that a unit does in a second."""
+    launch: float = 3e-6
+    """Seconds from a kernel to the next one, which waits for it."""
     access_bytes: int = 16
     """What a thread loads or stores at once; 4 where a kernel has no vectors in memory, or makes them itself."""
     vector: int = 1
     """Elements of 4 bytes that a thread computes at once."""
     shared_banks: int = 32
     """Threads access so many words of 4 bytes of shared memory at once, if no two are a multiple of it apart."""
+
+    def memory_cycles(self, moved: float) -> float:
+        """The time of so many bytes of memory, in multiply-adds of a unit."""
+        return moved / self.bandwidth * self.multiply_adds
+
+    @property
+    def launch_cycles(self) -> float:
+        """The time from a kernel to the next one, in multiply-adds of a unit."""
+        return self.launch * self.multiply_adds
 
     @staticmethod
     def of(target: Target) -> Gpu | None:
@@ -50,21 +63,21 @@ _VOLTA = Gpu(80, 2048, 32, 1024, 48 << 10, 255, 9e11)
 _GENERATIONS = {
     "sm_70": _VOLTA,
     "sm_75": replace(_VOLTA, units=40, unit_threads=1024, bandwidth=3.2e11),
-    "sm_80": replace(_VOLTA, units=108, bandwidth=1.5e12),
-    "sm_86": replace(_VOLTA, units=82, unit_threads=1536, bandwidth=9e11),
-    "sm_89": replace(_VOLTA, units=58, unit_threads=1536, bandwidth=3e11),
-    "sm_90": replace(_VOLTA, units=132, bandwidth=3.3e12),
-    "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10, access_bytes=4, vector=8),
+    "sm_80": replace(_VOLTA, units=108, bandwidth=1.5e12, multiply_adds=9e10),
+    "sm_86": replace(_VOLTA, units=82, unit_threads=1536, bandwidth=9e11, multiply_adds=2.2e11),
+    "sm_89": replace(_VOLTA, units=58, unit_threads=1536, bandwidth=3e11, multiply_adds=2.6e11),
+    "sm_90": replace(_VOLTA, units=132, bandwidth=3.3e12, multiply_adds=2.2e11),
+    "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10, multiply_adds=5e10, access_bytes=4, vector=8),
 }
 """Generations of CUDA by the name of their code, each as its usual product: V100, T4, A100, A10 to RTX 3090, L4, H100
-(CUDA C++ Programming Guide, "Compute Capabilities"). Kernels whose shared memory has a fixed size get 48 KiB on all. A
-processor that OpenCL offers as a device, by PoCL or Intel's driver, runs a thread on vectors: its registers are 16 of 8
-elements (AVX2)."""
+(CUDA C++ Programming Guide, "Compute Capabilities"), with 64 or 128 multiply-adds of a unit in each clock. Kernels
+whose shared memory has a fixed size get 48 KiB on all. A processor that OpenCL offers as a device, by PoCL or Intel's
+driver, runs a thread on vectors: its registers are 16 of 8 elements (AVX2)."""
 
 _KINDS = {
     DeviceKind.CUDA: _GENERATIONS["sm_75"],
     DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11),
-    DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11),
+    DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11, multiply_adds=1.6e11),
     DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11, access_bytes=4),
 }
 """Devices whose generation a target leaves open, by kind. ROCm's is Vega 64, Metal's the least of Apple's own

@@ -109,11 +109,13 @@ def host_on_device(s: te.Schedule, result: te.Tensor, output: te.Tensor) -> te.T
     return result
 
 
-def bind_elements(stage: te.Stage, loops: Sequence[IterVar] = ()) -> IterVar:
+def bind_elements(stage: te.Stage, loops: Sequence[IterVar] = (), gpu: Gpu | None = None) -> IterVar:
     """A thread for each element, from the stage's `loops`, by default its axes; returns the loop over threads, at which
-    to compute what an element needs."""
+    to compute what an element needs. Where that is much, blocks are smaller if that gives each unit of `gpu` one."""
     one = stage.fuse(*(loops or stage.axes))
     threads = min(extent_of(one.extent), ELEMENT_THREADS)
+    if gpu is not None:
+        threads = min(threads, -(-extent_of(one.extent) // (gpu.units * gpu.warp)) * gpu.warp)
     block, thread = stage.split(one, threads)
     stage.bind(block, te.thread_axis("blockIdx.x"))
     stage.bind(thread, te.thread_axis("threadIdx.x"))

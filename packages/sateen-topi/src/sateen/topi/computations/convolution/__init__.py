@@ -7,6 +7,7 @@ from sateen.topi.computations.convolution.rectangles import Rectangles
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, OperandLayouts
 from sateen.topi.computations.convolution.transposed_convolution import conv_transpose, conv_transpose_layouts
 from sateen.topi.computations.convolution.winograd import winograd_conv
+from sateen.topi.computations.convolution.winograd_by_threads import WEIGHT_LAYOUT, WinogradTiles
 from sateen.topi.computations.convolution.winograd_methods import Blocks, Winograd, winograd_weight_layout
 from sateen.topi.computations.convolution.winograd_transforms import (
     TRANSFORMS,
@@ -17,6 +18,7 @@ from sateen.topi.computations.convolution.winograd_transforms import (
 
 __all__ = [
     "TRANSFORMS",
+    "WEIGHT_LAYOUT",
     "Blocks",
     "ConvolutionShapes",
     "Direct",
@@ -24,6 +26,7 @@ __all__ = [
     "Rectangles",
     "Transform",
     "Winograd",
+    "WinogradTiles",
     "conv",
     "conv_candidates",
     "conv_layouts",

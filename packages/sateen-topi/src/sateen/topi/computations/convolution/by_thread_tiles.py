@@ -48,9 +48,8 @@ def _method(plan: Plan, gpu: Gpu) -> Rectangles | Strips | None:
         return plan.method
     data = plan.source.data
     problem = ConvolutionShapes(data.shape, plan.weight.shape, plan.window, plan.groups, data.dtype)
-    best = next((c.method for c in device_candidates(problem, gpu)), None)
-    assert best is None or isinstance(best, Rectangles | Strips)
-    return best
+    found = (c.method for c in device_candidates(problem, gpu))
+    return next((method for method in found if isinstance(method, Rectangles | Strips)), None)
 
 
 def _by_rectangles(plan: Plan, s: te.Schedule, stage: te.Stage, part: te.Tensor, method: Rectangles) -> None:

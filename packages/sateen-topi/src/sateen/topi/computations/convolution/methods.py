@@ -6,7 +6,7 @@ from math import inf, prod
 
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.targets import Gpu
-from sateen.topi.computations.convolution import direct, rectangles, winograd_methods
+from sateen.topi.computations.convolution import direct, rectangles, winograd_by_threads, winograd_methods
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes
 from sateen.topi.computations.strips import strips
 from sateen.topi.methods import Candidate
@@ -30,11 +30,12 @@ def conv_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candid
 
 
 def device_candidates(problem: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
-    """All methods for a device, best first; none if the kernel has no place in shared memory."""
+    """All methods for a device, best first; none if there is no place for them in shared memory."""
     batch, (outputs, channels, *kernel) = problem.data[0], problem.weight
     *outer, width = problem.output
     if 0 in (batch, channels, *problem.output):
         return []
     if gpu.warp == 1:
         return strips(prod([batch, *outer]), outputs, width, channels * prod(kernel), problem.dtype, gpu)
-    return rectangles.candidates(problem, gpu)
+    found = [*rectangles.candidates(problem, gpu), *winograd_by_threads.candidates(problem, gpu)]
+    return sorted(found, key=lambda c: c.cycles)

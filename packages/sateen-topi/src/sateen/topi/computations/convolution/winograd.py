@@ -6,6 +6,7 @@ Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015;
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from sateen.topi.computations.arguments import (
     require_views,
     require_window,
 )
+from sateen.topi.computations.convolution.winograd_by_threads import WinogradStages, schedule_by_threads
 from sateen.topi.computations.convolution.winograd_methods import Blocks
 from sateen.topi.computations.convolution.winograd_transforms import (
     Matrix,
@@ -27,10 +29,12 @@ from sateen.topi.computations.convolution.winograd_transforms import (
     fits,
     transposed,
 )
+from sateen.topi.computations.products.by_thread_tiles import Tiled
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import (
     Computation,
     elements,
+    for_machines,
     host_of,
     on_cpu,
     register_tile,
@@ -43,13 +47,13 @@ from sateen.topi.types import View
 
 def winograd_conv(
     data: View, weight: View, bias: View | None, f: Transform, window: Window,
-    method: Blocks | None = None, pool: int = 1,
+    method: Blocks | Tiled | None = None, pool: int = 1,
 ) -> Computation:  # fmt: skip
     """data [N, C, H, W] * transformed weight [O, C, k, k] + bias [O], in the layout of data.
 
-    `method` says how many tiles are computed at a time, by default all. With `pool`, a divisor of a tile's rows,
-    squares of that many rows and columns give their maxima. The layout blocked by channels is fast; row-major is
-    computed by definition, element by element.
+    `method` says how many tiles are computed at a time, by default all, or how devices compute their products. With
+    `pool`, a divisor of a tile's rows, squares of that many rows and columns give their maxima. On processors the
+    layout blocked by channels is fast; row-major is computed by definition, element by element.
     """
     name = "winograd_conv"
     require_views(name, data=data, weight=weight, **({} if bias is None else {"bias": bias}))
@@ -108,7 +112,7 @@ class _Winograd:
         bias: View | None,
         f: Transform,
         window: Window,
-        method: Blocks | None,
+        method: Blocks | Tiled | None,
         pool: int,
     ) -> None:
         self.data, self.weight, self.bias, self.f, self.window, self.pool = data, weight, bias, f, window, pool
@@ -120,7 +124,8 @@ class _Winograd:
         self.lanes = data.layout.block_of(1)
         self.down, self.across = -(-height // f.m), -(-width // f.m)
         self.count = batch * self.down * self.across
-        self.block = (self.down, self.across) if method is None else (method.rows, method.columns)
+        self.block = (method.rows, method.columns) if isinstance(method, Blocks) else (self.down, self.across)
+        self.products_method = method if isinstance(method, Tiled) else None
 
     def computation(self) -> Computation:
         f, n, lanes, count, weights = self.f, self.f.n, self.lanes, self.count, self.f.weights
@@ -151,7 +156,14 @@ class _Winograd:
             return value if self.bias is None else value + self.bias(index[1])
 
         self.result: te.Tensor = te.compute(layout.physical_shape(self.shape), element, name="winograd")
-        return Computation((View(self.result, self.shape, layout),), on_cpu(self.schedule))
+        view = View(self.result, self.shape, layout)
+        if not layout.is_row_major:
+            return Computation((view,), on_cpu(self.schedule))
+        stages = WinogradStages(
+            self.padded, self.inner, self.transformed, self.weight, self.products, self.results, self.maxima,
+            self.result, self.side, self.products_method,
+        )  # fmt: skip
+        return Computation((view,), for_machines(self.schedule, partial(schedule_by_threads, stages)))
 
     def _output(self, b: Expr, o: Expr, y: Expr, x: Expr) -> Expr:
         """The convolution's results in the tiles."""

@@ -37,6 +37,11 @@ class Winograd(Method):
     columns: int
     vectors: int
 
+    @property
+    def of_tiles(self) -> Blocks:
+        """The method once the tile is chosen."""
+        return Blocks(self.rows, self.columns, self.vectors)
+
 
 @dataclass(frozen=True, slots=True)
 class Blocks(Method):
