@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -96,8 +96,17 @@ def test_a_text_is_cut_into_kernels_that_stand_alone() -> None:
 def test_places_that_overlap_in_a_memory_that_is_written_share_a_binding(
     places: str, most: int, expected: list[tuple[int, bool, tuple[int, ...]]]
 ) -> None:
-    found = kernels_of(TEXT)["add"].partition(list(map(place, places.split())), most)
+    found = kernels_of(TEXT)["add"].partition(list(map(place, places.split())), most, 100)
     assert found == tuple(SharedBinding(*one) for one in expected)
+
+
+def test_what_is_larger_than_a_binding_has_windows() -> None:
+    kernel = kernels_of(TEXT)["add"]
+    found = kernel.partition(list(map(place, ["7:0-9", "8:0-21", "9:0-10"])), 8, 10)
+    assert found == (SharedBinding(1, False, (0,)), SharedBinding(2, False, (1,), (4, 5)), SharedBinding(3, True, (2,)))
+    # Four would be too many, so that both places of a memory share one.
+    found = kernel.partition(list(map(place, ["7:0-9", "7:9-10", "9:0-20"])), 3, 10)
+    assert found == (SharedBinding(1, False, (0, 1)), SharedBinding(3, True, (2,), (4,)))
 
 
 def place(text: str) -> Place:
@@ -108,8 +117,8 @@ def place(text: str) -> Place:
 
 def test_a_shared_binding_has_the_name_of_its_first_buffer() -> None:
     kernel = kernels_of(TEXT)["add"]
-    assert kernel.merged(kernel.partition([Place(i, 0, 9) for i in range(3)], 8)) == kernel.text
-    merged = kernel.merged(kernel.partition([Place(1, 0, 9), Place(2, 0, 9), Place(1, 0, 9)], 8))
+    assert kernel.merged(kernel.partition([Place(i, 0, 9) for i in range(3)], 8, 9), 9) == kernel.text
+    merged = kernel.merged(kernel.partition([Place(1, 0, 9), Place(2, 0, 9), Place(1, 0, 9)], 8, 9), 9)
     assert "@group(0) @binding(1) var<storage, read_write> k_0_a: array<u32>;" in merged
     assert "k_0_y:" not in merged
     assert "k_0_a[k_0.y + i] = k_0_a[k_0.a + i] + twice(k_0_b[k_0.b + i]);" in merged
@@ -193,27 +202,75 @@ def test_limits_name_the_kernel(device: OpenDevice) -> None:
         device.allocate(1 << 40)
 
 
-@pytest.mark.parametrize(
-    ("limit", "most", "words"),
-    [
-        ("max-storage-buffers-per-shader-stage", 2, "kernel add expects 3 storage buffers, the device has 2"),
-        (
-            "max-storage-buffer-binding-size",
-            16,
-            "kernel add expects 32 bytes in one binding, the device has at most 16",
-        ),
-    ],
-)
-def test_limits_of_bindings_are_those_of_the_adapter(
-    device: OpenDevice, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, words: str
-) -> None:
-    memories = [device.allocate(32) for _ in range(3)]
-    kernels = device.load(TEXT.encode())
+@pytest.fixture
+def limit(device: OpenDevice, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
+    """Lowers a limit of the device."""
     connection = device._connection
     assert isinstance(connection, driver.WebGPUConnection)
-    monkeypatch.setitem(connection._limits, limit, most)
-    with pytest.raises(DeviceError, match=words):
+    return lambda name, most: monkeypatch.setitem(connection._limits, name, most)
+
+
+BUFFERS, BYTES = "max-storage-buffers-per-shader-stage", "max-storage-buffer-binding-size"
+
+
+@pytest.mark.parametrize(
+    ("most", "size", "words"), [(2, 1024, "3 storage buffers of 1024"), (8, 256, "9 storage buffe")]
+)
+def test_limits_of_bindings_are_those_of_the_adapter(
+    device: OpenDevice, limit: Callable[[str, int], None], most: int, size: int, words: str
+) -> None:
+    memories = [device.allocate(768) for _ in range(3)]
+    kernels = device.load(TEXT.encode())
+    limit(BUFFERS, most)
+    limit(BYTES, size)
+    with pytest.raises(DeviceError, match=rf"kernel add expects {words}.* bytes at most, the device has {most}"):
         device.prepare(kernels, "add", (1, 1, 1), (4, 1, 1), [m.part() for m in memories], [1])
+
+
+def test_memory_that_no_binding_holds_is_bound_in_windows(
+    device: OpenDevice, limit: Callable[[str, int], None]
+) -> None:
+    """Parts of one memory begin within windows and cross their borders, and so does one in its own place."""
+    limit(BYTES, 256)
+    memory, kernels = filled(device, range(600)), device.load(TEXT.encode())
+    parts = [memory.part(4 * first, 800) for first in (0, 200, 400)]
+    device.launch(device.prepare(kernels, "add", (50, 1, 1), (4, 1, 1), parts, [200]))
+    device.launch(device.prepare(kernels, "add", (50, 1, 1), (4, 1, 1), [parts[0], parts[1], parts[0]], [200]))
+    sums = [n + 2 * (n + 200) for n in range(200)]
+    assert read(device, memory) == [*sums, *range(200, 400), *sums]
+
+
+ATOMIC = """\
+// kernel bump
+struct numbers_0 { zero: i32, a: i32, y: i32 }
+@group(0) @binding(0) var<uniform> k_0: numbers_0;
+@group(0) @binding(1) var<storage, read_write> k_0_a: array<atomic<u32>>;
+@group(0) @binding(2) var<storage, read_write> k_0_y: array<atomic<u32>>;
+@compute @workgroup_size(4, 1, 1)
+fn bump(@builtin(workgroup_id) block: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>) {
+  let at: i32 = k_0.y + i32(atomicLoad(&k_0_a[k_0.a + i32(atomicLoad(&k_0_a[k_0.a + i32(block.x)]))]));
+  var old: u32 = atomicLoad(&k_0_y[at]);
+  loop {
+    let seen = atomicCompareExchangeWeak(&k_0_y[at], old, old + 1u);
+    if (seen.exchanged) { break; }
+    old = seen.old_value;
+  }
+  if (thread.x == 0u && block.x == 0u) {
+    atomicStore(&k_0_y[k_0.y], atomicLoad(&k_0_a[k_0.a + 1]));
+  }
+}
+"""
+
+
+def test_atomic_words_are_in_windows_too(device: OpenDevice, limit: Callable[[str, int], None]) -> None:
+    limit(BYTES, 256)
+    following = [*range(1, 200), 0]  # a word's value is where the next one lies
+    a, y = filled(device, following), filled(device, [0] * 200)
+    kernels = device.load(ATOMIC.encode())
+    device.launch(device.prepare(kernels, "bump", (190, 1, 1), (4, 1, 1), [a.part(), y.part()]))
+    found = read(device, y)
+    assert found[0] == 2
+    assert found[1:] == [0] + [4] * 190 + [0] * 8
 
 
 @pytest.mark.usefixtures("device")

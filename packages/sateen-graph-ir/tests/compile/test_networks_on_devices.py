@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -258,3 +259,35 @@ def test_all_values_are_placed() -> None:
     values = {*placed.inputs, *placed.parameters, *placed.outputs, *(v for n in placed.nodes for v in n.outputs)}
     assert {v.device for v in values} == {OPENCL}
     assert replace(placed, name="net").outputs[0].declared == "float32[3, 7] on opencl(0)"
+
+
+TYPES = """\
+graph types
+  input %a: int8[30, 40]
+  input %b: float16[1500]
+  input %c: int64[2000]
+  input %i: int64[50]
+  %d = add(%a, %a)
+  %e = add(%b, %b)
+  %f = gather(%c, %i) {axis=0}
+  output %d
+  output %e
+  output %f"""
+
+
+@pytest.mark.parametrize(("text", "most"), [(CHAIN, 512), (TYPES, 1024)])
+def test_networks_whose_memory_no_binding_of_webgpu_holds(
+    text: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened("webgpu")
+    connection: Any = runtime.open_device("webgpu")._connection
+    monkeypatch.setitem(connection._limits, "max-storage-buffer-binding-size", most)
+    graph, random = parse_graph(text, OPS), np.random.default_rng(0)
+    inputs = {
+        p.name: (random.standard_normal(p.shape) * 9 + (p.name == "i") * 1000).astype(p.dtype.numpy)
+        for p in build(graph).inputs
+    }
+    with runtime.load(build(graph)) as here, runtime.load(build(graph, "webgpu")) as there:
+        expected, found = here.run(inputs).numpy(), there.run(inputs).numpy()
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-4, atol=1e-5)

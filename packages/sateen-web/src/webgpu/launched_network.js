@@ -4,7 +4,7 @@ import { contentOf } from "../artifact.js";
 import { ArtifactError, DeviceError, OutOfMemoryError } from "../errors.js";
 import { timed } from "../timing.js";
 import { Gpu } from "./gpu.js";
-import { extensionsOf, kernelsOf } from "./wgsl_text.js";
+import { bindingsOf, extensionsOf, kernelsOf, spanOf } from "./wgsl_text.js";
 
 const WORD = 4;
 const UNIFORM_WORDS = 4; // a struct of a binding ends at 16 bytes
@@ -164,7 +164,7 @@ export class LaunchedNetwork {
     }
     this.#requireFit(title, launch);
     const places = this.#places(title, launch.places);
-    const shared = kernel.partition(places, this.#gpu.limits.maxStorageBuffersPerShaderStage);
+    const shared = kernel.partition(places, this.#gpu.limits.maxStorageBuffersPerShaderStage, this.#window);
     const { entries, begins } = this.#bound(title, launch.places, places, shared);
     const numbers = numbersOf(this.#gpu.name, title, [0, ...begins, ...launch.scalars]);
     const key = `${kernel.name} ${JSON.stringify(shared)}`;
@@ -192,32 +192,41 @@ export class LaunchedNetwork {
 
   /** The entries of bindings, and the first word of each place in its binding. */
   #bound(title, listed, places, shared) {
-    const { maxStorageBuffersPerShaderStage: most, maxStorageBufferBindingSize: mostBytes } = this.#gpu.limits;
-    this.#requireAtMost(title, shared.length, most, "storage buffers");
+    const most = this.#gpu.limits.maxStorageBuffersPerShaderStage;
+    this.#requireAtMost(title, bindingsOf(shared), most, `storage buffers of ${this.#window} bytes at most`);
     const begins = places.map(() => 0);
-    const entries = shared.map(({ number, positions }) => {
-      const begin = Math.min(...positions.map((i) => places[i].begin));
-      const end = Math.max(...positions.map((i) => places[i].end));
-      this.#requireAtMost(title, end - begin, mostBytes, "bytes in one binding");
+    const entries = shared.flatMap(({ numbers, positions }) => {
+      const { begin, end } = spanOf(positions.map((i) => places[i]));
       for (const i of positions) begins[i] = (listed[i].offset - begin) / WORD;
       const buffer = this.#blocks[listed[positions[0]].block];
-      return { binding: number, resource: { buffer, offset: begin, size: end - begin } };
+      return numbers.map((binding, i) => {
+        const offset = begin + i * this.#window;
+        return { binding, resource: { buffer, offset, size: Math.min(this.#window, end - offset) } };
+      });
     });
     return { entries, begins };
+  }
+
+  /** The most bytes of a binding behind which another one begins. */
+  get #window() {
+    const { minStorageBufferOffsetAlignment: alignment, maxStorageBufferBindingSize: most } = this.#gpu.limits;
+    return Math.floor(most / alignment) * alignment;
   }
 
   /** The layout and the pipeline of a kernel with these bindings. */
   async #pipeline(title, kernel, shared) {
     const { module, layout } = await this.#gpu.told(`compile ${title}`, (device) => ({
-      module: device.createShaderModule({ label: kernel.name, code: kernel.merged(shared) }),
+      module: device.createShaderModule({ label: kernel.name, code: kernel.merged(shared, this.#window) }),
       layout: device.createBindGroupLayout({
         entries: [
           { binding: 0, visibility: COMPUTE, buffer: { type: "uniform" } },
-          ...shared.map(({ number, isWritten }) => ({
-            binding: number,
-            visibility: COMPUTE,
-            buffer: { type: isWritten ? "storage" : "read-only-storage" },
-          })),
+          ...shared.flatMap(({ numbers, isWritten }) =>
+            numbers.map((binding) => ({
+              binding,
+              visibility: COMPUTE,
+              buffer: { type: isWritten ? "storage" : "read-only-storage" },
+            })),
+          ),
         ],
       }),
     }));

@@ -1,10 +1,13 @@
 /**
- * The text of kernels in WGSL: its parts, and bindings that are merged (docs/design/devices.md of sateen).
+ * The text of kernels in WGSL: its parts, and bindings that are merged, or in windows (docs/design/devices.md of sateen).
  *
  * WebGPU refuses a kernel that reads a buffer and writes it through two bindings, in other parts too, and one that binds
  * overlapping parts to be written. So all bindings of a buffer that is written are made to be written, and places that
- * overlap share one; the numbers of a launch tell where each begins.
+ * overlap share one; the numbers of a launch tell where each begins. What is larger than a binding may be is bound in
+ * windows.
  */
+
+import { throughWindows } from "./wgsl_windows.js";
 
 const PART = /^\/\/ kernel (\w+)$/m;
 const BINDING = /^@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+): (.+;)\n/gm;
@@ -19,24 +22,31 @@ export class KernelText {
   }
 
   /**
-   * The bindings for buffers in places, {memory, begin, end} each: {number, isWritten, positions}.
+   * The bindings, of at most `window` bytes each, for buffers in places, {memory, begin, end} each: {numbers, isWritten,
+   * positions}. They have several numbers where the bytes of one are in windows behind each other.
    *
-   * Those that overlap in a memory that the kernel writes share one; if there are more than `most`, so do all of one
+   * Places that overlap in a memory that the kernel writes share one; if there are more than `most`, so do all of one
    * memory.
    */
-  partition(places, most) {
+  partition(places, most, window) {
     const written = new Set(places.filter((_, i) => this.bindings[i].isWritten).map(({ memory }) => memory));
-    let shared = groups(overlaps(places, written));
-    if (shared.length > most) shared = groups(places.map(({ memory }) => memory));
-    return shared.map((positions) => ({
-      number: this.bindings[positions[0]].number,
-      isWritten: written.has(places[positions[0]].memory),
-      positions,
-    }));
+    const shared = this.#shared(groups(overlaps(places, written)), places, written, window);
+    if (bindingsOf(shared) <= most) return shared;
+    return this.#shared(groups(places.map(({ memory }) => memory)), places, written, window);
   }
 
-  /** The text with these bindings. */
-  merged(shared) {
+  #shared(grouped, places, written, window) {
+    let free = 1 + Math.max(0, ...this.bindings.map(({ number }) => number));
+    return grouped.map((positions) => {
+      const { begin, end } = spanOf(positions.map((i) => places[i]));
+      const numbers = [this.bindings[positions[0]].number];
+      while (numbers.length * window < end - begin) numbers.push(free++);
+      return { numbers, isWritten: written.has(places[positions[0]].memory), positions };
+    });
+  }
+
+  /** The text with these bindings, of `window` bytes where there are several windows. */
+  merged(shared, window) {
     const names = new Map();
     const declared = new Map();
     for (const { isWritten, positions } of shared) {
@@ -45,11 +55,29 @@ export class KernelText {
       declared.set(first.name, `@group(0) @binding(${first.number}) var<storage, ${access}> ${first.name}: `);
       for (const { name } of others) names.set(name, first.name);
     }
-    const text = this.text.replace(BINDING, (line, _, __, name, type) =>
-      declared.has(name) ? `${declared.get(name)}${type}\n` : "",
-    );
-    return text.replace(/\w+/g, (word) => names.get(word) ?? word);
+    const text = this.text
+      .replace(BINDING, (_, __, ___, name, type) => (declared.has(name) ? `${declared.get(name)}${type}\n` : ""))
+      .replace(/\w+/g, (word) => names.get(word) ?? word);
+    return shared
+      .filter(({ numbers }) => numbers.length > 1)
+      .reduce(
+        (made, { numbers, positions }) => throughWindows(made, this.bindings[positions[0]].name, numbers.slice(1), window),
+        text,
+      );
   }
+}
+
+/** The number of bindings that some have with all their windows. */
+export function bindingsOf(shared) {
+  return shared.reduce((sum, { numbers }) => sum + numbers.length, 0);
+}
+
+/** Where places of one memory begin and end. */
+export function spanOf(places) {
+  return {
+    begin: Math.min(...places.map(({ begin }) => begin)),
+    end: Math.max(...places.map(({ end }) => end)),
+  };
 }
 
 /** The kernels of a text, by name. */

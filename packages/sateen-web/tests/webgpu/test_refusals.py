@@ -105,8 +105,16 @@ def test_code_that_was_altered(mlp_webgpu: Artifact, refusal: Refusal) -> None:
 @pytest.mark.parametrize(
     ("limit", "most", "words"),
     [
-        ("maxStorageBuffersPerShaderStage", 2, "expects 3 storage buffers, the device has at most 2"),
-        ("maxStorageBufferBindingSize", 4096, "expects 401408 bytes in one binding, the device has at most 4096"),
+        (
+            "maxStorageBuffersPerShaderStage",
+            2,
+            "expects 3 storage buffers of 134217728 bytes at most, the device has at most 2",
+        ),
+        (
+            "maxStorageBufferBindingSize",
+            4096,
+            "expects 101 storage buffers of 4096 bytes at most, the device has at most 8",
+        ),
         ("maxComputeInvocationsPerWorkgroup", 64, "expects 128 threads of a block, the device has at most 64"),
         ("maxComputeWorkgroupSizeX", 64, "expects 128 threads along x, the device has at most 64"),
         ("maxComputeWorkgroupStorageSize", 1024, "expects 2064 bytes of shared memory, the device has at most 1024"),

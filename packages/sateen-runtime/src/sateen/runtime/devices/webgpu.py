@@ -18,7 +18,7 @@ from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices.description import DeviceDescription
 from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError
 from sateen.runtime.devices.webgpu_clock import Clock, Event, Mapping, Order, Read
-from sateen.runtime.devices.wgsl_text import KernelText, Place, SharedBinding, kernels_of
+from sateen.runtime.devices.wgsl_text import KernelText, Place, SharedBinding, kernels_of, span
 
 _WORD = 4
 _BACKENDS = ("Vulkan", "Metal", "D3D12")
@@ -194,9 +194,11 @@ class WebGPUConnection:
         loaded = cast(_Kernels, kernels)
         if name not in loaded.texts:
             raise DriverError(Fault.OTHER, f"the code has no kernel {name!r}")
+        if 0 in grid:
+            return _Prepared(None, None, grid)  # which is never launched, and may have empty places
         kernel = loaded.texts[name]
         places = self._places(parts)
-        shared = kernel.partition(places, self._limits["max-storage-buffers-per-shader-stage"])
+        shared = kernel.partition(places, self._limits["max-storage-buffers-per-shader-stage"], self._window)
         bound, begins = self._bound(name, parts, places, shared)
         layout, pipeline = self._pipeline(loaded, kernel, shared)
         numbers = self._numbers_of(name, [0, *begins, *scalars])
@@ -217,42 +219,42 @@ class WebGPUConnection:
         self, name: str, parts: Sequence[MemoryPart], places: Sequence[Place], shared: Sequence[SharedBinding]
     ) -> tuple[list[dict[str, Any]], list[int]]:
         """The entries of bindings, and the first word of each part in its binding."""
-        self._require_few(name, len(shared))
+        self._require_few(name, sum(len(one.numbers) for one in shared))
         entries, begins = [], [0] * len(parts)
         for one in shared:
-            begin = min(places[i].begin for i in one.positions)
-            end = max(places[i].end for i in one.positions)
-            self._require_small(name, end - begin)
+            begin, end = span([places[i] for i in one.positions])
             buffer = self._buffers[parts[one.positions[0]].handle]
-            entries.append(
-                {"binding": one.number, "resource": {"buffer": buffer, "offset": begin, "size": end - begin}}
-            )
+            for number, start in zip(one.numbers, range(begin, end, self._window), strict=True):
+                size = min(self._window, end - start)
+                entries.append({"binding": number, "resource": {"buffer": buffer, "offset": start, "size": size}})
             for i in one.positions:
                 begins[i] = (parts[i].offset - begin) // _WORD
         return entries, begins
 
+    @property
+    def _window(self) -> int:
+        """The most bytes of a binding behind which another one begins."""
+        alignment = int(self._limits["min-storage-buffer-offset-alignment"])
+        return int(self._limits["max-storage-buffer-binding-size"]) // alignment * alignment
+
     def _require_few(self, name: str, bindings: int) -> None:
         most = self._limits["max-storage-buffers-per-shader-stage"]
         if bindings > most:
-            raise DriverError(Fault.OTHER, f"kernel {name} expects {bindings} storage buffers, the device has {most}")
-
-    def _require_small(self, name: str, size: int) -> None:
-        most = self._limits["max-storage-buffer-binding-size"]
-        if size > most:
+            sizes = f"of {self._window} bytes at most"
             raise DriverError(
-                Fault.OTHER, f"kernel {name} expects {size} bytes in one binding, the device has at most {most}"
+                Fault.OTHER, f"kernel {name} expects {bindings} storage buffers {sizes}, the device has {most}"
             )
 
     def _pipeline(self, kernels: _Kernels, kernel: KernelText, shared: tuple[SharedBinding, ...]) -> tuple[Any, Any]:
         """The layout and the pipeline of a kernel with these bindings."""
         key = (kernel.name, shared)
         if key not in kernels.pipelines:
-            module = self._module(kernel.name, kernel.merged(shared))
+            module = self._module(kernel.name, kernel.merged(shared, self._window))
             visible = self._wgpu.ShaderStage.COMPUTE
             entries: list[dict[str, Any]] = [{"binding": 0, "visibility": visible, "buffer": {"type": "uniform"}}]
             for one in shared:
                 kind = "storage" if one.is_written else "read-only-storage"
-                entries.append({"binding": one.number, "visibility": visible, "buffer": {"type": kind}})
+                entries += [{"binding": n, "visibility": visible, "buffer": {"type": kind}} for n in one.numbers]
             with self._told(Fault.CODE):
                 layout = self._device.create_bind_group_layout(entries=entries)
                 whole = self._device.create_pipeline_layout(bind_group_layouts=[layout])

@@ -1,8 +1,9 @@
-"""The text of kernels in WGSL: its parts, and bindings that are merged (docs/design/devices.md).
+"""The text of kernels in WGSL: its parts, and bindings that are merged, or in windows (docs/design/devices.md).
 
 WebGPU refuses a kernel that reads a buffer and writes it through two bindings, in other parts too, and one that binds
 overlapping parts to be written. So all bindings of a buffer that is written are made to be written, and places that
-overlap share one; the numbers of a launch tell where each begins.
+overlap share one; the numbers of a launch tell where each begins. What is larger than a binding may be is bound in
+windows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
+
+from sateen.runtime.devices.wgsl_windows import through_windows
 
 _PART = re.compile(r"^// kernel (\w+)$", re.MULTILINE)
 _BINDING = re.compile(r"^@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+): (.+;)\n", re.MULTILINE)
@@ -35,11 +39,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SharedBinding:
-    """A binding of a launch, and the buffers that lie in it, by their positions."""
+    """A binding of a launch, and the buffers that lie in it, by their positions. What it has no room for is in windows
+    behind it, whose bindings are numbered `more`."""
 
     number: int
     is_written: bool
     positions: tuple[int, ...]
+    more: tuple[int, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of all its windows, in the order of their bytes."""
+        return (self.number, *self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +61,32 @@ class KernelText:
     text: str
     bindings: tuple[Binding, ...]
 
-    def partition(self, places: Sequence[Place], most: int) -> tuple[SharedBinding, ...]:
-        """The bindings for buffers in these places.
+    def partition(self, places: Sequence[Place], most: int, window: int) -> tuple[SharedBinding, ...]:
+        """The bindings for buffers in these places, of at most `window` bytes each.
 
         Those that overlap in a memory that the kernel writes share one; if there are more than `most`, so do all of
         one memory.
         """
         written = {p.memory for p, b in zip(places, self.bindings, strict=True) if b.is_written}
-        shared = _groups(_overlaps(places, written))
-        if len(shared) > most:
-            shared = _groups([place.memory for place in places])
-        return tuple(
-            SharedBinding(self.bindings[group[0]].number, places[group[0]].memory in written, group) for group in shared
-        )
+        shared = self._shared(_groups(_overlaps(places, written)), places, written, window)
+        if sum(len(one.numbers) for one in shared) > most:
+            shared = self._shared(_groups([place.memory for place in places]), places, written, window)
+        return shared
 
-    def merged(self, shared: Sequence[SharedBinding]) -> str:
-        """The text with these bindings."""
+    def _shared(
+        self, groups: Sequence[tuple[int, ...]], places: Sequence[Place], written: Collection[int], window: int
+    ) -> tuple[SharedBinding, ...]:
+        free = count(1 + max((b.number for b in self.bindings), default=0))
+        shared = []
+        for group in groups:
+            begin, end = span([places[i] for i in group])
+            more = tuple(islice(free, -(-(end - begin) // window) - 1))
+            number, is_written = self.bindings[group[0]].number, places[group[0]].memory in written
+            shared.append(SharedBinding(number, is_written, group, more))
+        return tuple(shared)
+
+    def merged(self, shared: Sequence[SharedBinding], window: int) -> str:
+        """The text with these bindings, of `window` bytes where there are several windows."""
         names: dict[str, str] = {}
         declared: dict[str, str] = {}
         for one in shared:
@@ -74,9 +95,17 @@ class KernelText:
             declared[first.name] = f"@group(0) @binding({first.number}) var<storage, {access}> {first.name}: "
             names |= {self.bindings[i].name: first.name for i in one.positions[1:]}
         text = _BINDING.sub(lambda m: f"{declared[m[3]]}{m[4]}\n" if m[3] in declared else "", self.text)
-        if not names:
-            return text
-        return re.sub(rf"\b({'|'.join(map(re.escape, names))})\b", lambda m: names[m[0]], text)
+        if names:
+            text = re.sub(rf"\b({'|'.join(map(re.escape, names))})\b", lambda m: names[m[0]], text)
+        for one in shared:
+            if one.more:
+                text = through_windows(text, self.bindings[one.positions[0]].name, one.more, window)
+        return text
+
+
+def span(places: Sequence[Place]) -> tuple[int, int]:
+    """Where places of one memory begin and end."""
+    return min(place.begin for place in places), max(place.end for place in places)
 
 
 def kernels_of(text: str) -> dict[str, KernelText]:
