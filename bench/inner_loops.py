@@ -18,7 +18,7 @@ from page import table
 
 from sateen.graph_ir import workloads
 from sateen.graph_ir.ir import Problem
-from sateen.graph_ir.kernels import problem_kernel
+from sateen.graph_ir.kernels import problem_kernel, solved
 from sateen.graph_ir.passes import preparation, run_pipeline
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine, build_functions
@@ -86,7 +86,7 @@ def inner_loop(problem: Problem, target: Target) -> tuple[str, Loop | None]:
     """The method that the estimate chooses, and the innermost loop with the most multiply-adds; None without one."""
     machine = Machine.of(target)
     method = next((candidate.method for candidate in problem.candidates(machine)), None)
-    function = problem_kernel(problem, method, machine).function
+    function = problem_kernel(solved(problem, method, machine), machine)
     loops = [loop for loop in innermost_loops(build_functions([function], target).assembly()) if loop.multiply_adds]
     return "by shape" if method is None else str(method), max(loops, key=lambda loop: loop.multiply_adds, default=None)
 

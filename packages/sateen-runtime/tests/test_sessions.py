@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sateen.runtime import (
     ArgumentError,
+    DeviceError,
     LocalSession,
     Session,
     SessionProtocolError,
@@ -327,3 +329,30 @@ def test_an_array_is_copied_where_it_is(session: LocalSession) -> None:
 def test_steps_are_timed_of_networks_that_write_the_clock(session: LocalSession) -> None:
     with session.load_model(KEPT) as model, pytest.raises(ArgumentError, match="expected a network with timed steps"):
         model.time_steps({"x": X, "total": TOTAL})
+
+
+@pytest.mark.usefixtures("runs_kept")
+def test_networks_on_processors_are_not_timed_against_each_other(session: Session) -> None:
+    model = session.load_model(KEPT)
+    given = {"x": session.array(X), "total": session.array(TOTAL)}
+    with pytest.raises(ArgumentError, match=r"expected a network on a device, found one on cpu\(0\)"):
+        session.time_networks([(model, given)])
+    with pytest.raises(ArgumentError, match="expected a repeat of 1 or more"):
+        session.time_networks([(model, given)], repeat=0)
+    with pytest.raises(ArgumentError, match="expected arrays of the session, found others"):
+        session.time_networks([(model, {**given, "x": X})])  # type: ignore[dict-item]
+    with LocalSession() as other, pytest.raises(ArgumentError, match=r"expected a network of LocalSession.*, found"):
+        other.time_networks([(model, given)])
+
+
+def test_devices_that_are_not_there_are_refused(session: Session) -> None:
+    with pytest.raises(DeviceError, match=r"vulkan"):
+        session.device("vulkan(7)")
+    with pytest.raises(ArgumentError, match="expected a device such as 'cpu'"):
+        session.device("a device")
+
+
+@pytest.mark.parametrize("runs", [[3], [[0]], [[0, [["float32", [1]]]]], [[99, []]]])
+def test_runs_that_are_none_are_refused(tmp_path: Path, runs: list[Any]) -> None:
+    (said,) = answers_to(tmp_path, {"op": "time_networks", "runs": runs, "repeat": 1, "min_seconds": 0})
+    assert said["error"] == "ArgumentError"

@@ -9,9 +9,11 @@ import numpy as np
 import onnx
 import pytest
 
+from sateen import runtime
 from sateen.graph_ir.tune import Records
 from sateen.rpc import Key, Registration, Server, SessionLimits, Tracker, add_key, read_key
-from sateen.runtime import Target
+from sateen.runtime import DeviceError, Target
+from sateen.topi.computations.products import Tiled
 
 
 @pytest.fixture
@@ -59,6 +61,57 @@ def test_the_wait_for_a_device_that_nobody_has_is_told_and_ends(sateen, artifact
     assert ran.status == 1
     assert f"{place}: no device has this name now; waiting up to 0.1 s" in ran.err
     assert "SessionRefusedError" in ran.err
+
+
+@pytest.fixture
+def opencl():
+    try:
+        runtime.open_device("opencl")
+    except DeviceError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("opencl")
+def test_a_device_of_this_machine_or_of_a_server_runs_it(sateen, dense, server, key_file):
+    here = sateen("run", dense, "--random", 0)
+    for place in ("opencl(0)", "opencl(0)@rpc://{}:{}".format(*server.address)):
+        keys = () if place == "opencl(0)" else ("--key-file", key_file)
+        ran = sateen("run", dense, "--random", 0, "--device", place, *keys)
+        assert (ran.status, ran.out) == (0, here.out), ran.err
+    missing = sateen("run", dense, "--random", 0, "--device", "opencl(99)")
+    assert (missing.status, "expected opencl(99), found" in missing.err) == (1, True)
+
+
+@pytest.mark.usefixtures("opencl")
+def test_methods_are_measured_on_a_device_of_a_server_and_used(sateen, dense, tmp_path, server, key_file):
+    place = "opencl(0)@rpc://{}:{}".format(*server.address)
+    options = ("--trials", 2, "--device", place, "--key-file", key_file)
+    ran = sateen("tune", dense, "-o", "log.jsonl", *options)
+    assert ran.status == 0, ran.err
+    log = Records.read(tmp_path / "log.jsonl")
+    name = runtime.open_device("opencl").description.name
+    assert {(r.target, r.machine.startswith(f"{name}, 16 units")) for r in log.records} == {("opencl", True)}
+    assert all(isinstance(r.method, Tiled) for r in log.records)
+    assert len(log.records) == 2 * len(log.of("opencl"))
+    again = sateen("tune", dense, "-o", "log.jsonl", *options)
+    assert again.status == 0
+    assert Records.read(tmp_path / "log.jsonl").records == log.records
+    tuned = ("--target", "opencl", "--records", "log.jsonl")
+    assert sateen("verify", dense, *tuned, "--against", "reference").status == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "cuda-c"], "kernels for cuda-c are text for nvcc and no driver"),
+        (["--target", "opencl", "--device", "webgpu(0)"], "webgpu(0) can't run code for opencl"),
+        (["--target", "opencl", "--device", "opencl(99)"], "opencl(99)"),
+    ],
+)
+def test_tuning_on_a_device_that_is_not_there_is_refused(sateen, dense, options, message):
+    ran = sateen("tune", dense, "-o", "log.jsonl", *options)
+    assert ran.status == 1
+    assert message in ran.err
 
 
 def test_methods_are_measured_on_all_devices_of_a_name(sateen, convolution, tmp_path, key_file):
@@ -149,7 +202,7 @@ def test_peers_stay_here(sateen, dense, server, key_file):
     [
         (
             ["--device", "ssh://a:1"],
-            "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME, found 'ssh://a:1'",
+            "or one there: opencl(0)@rpc://HOST:PORT, found 'ssh://a:1'",
         ),
         (["--device", "rpc://a:1/b"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"),
         (["--device", "tracker://a:1"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"),
@@ -157,6 +210,14 @@ def test_peers_stay_here(sateen, dense, server, key_file):
         (["--wait", "1"], "--wait is for --device"),
         (["--device", "rpc://127.0.0.1:99999"], "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME"),
         (["--device", "rpc://127.0.0.1:1"], "--device needs --key-file FILE"),
+        (["--device", "opencl(0)@rpc://127.0.0.1:1"], "--device needs --key-file FILE"),
+        (["--device", "@rpc://127.0.0.1:1"], "found '@rpc://127.0.0.1:1': expected a device such as 'cpu' or 'opencl("),
+        (
+            ["--device", "opencl(0)@board"],
+            "expected rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME",
+        ),
+        (["--device", "opncl(0)"], "expected a kind of device, one of cpu, cuda, opencl"),
+        (["--device", "opencl(0)", "--wait", "1"], "--wait is for rpc://HOST:PORT"),
     ],
 )
 def test_wrong_places_are_wrong_usage(sateen, artifact, options, message):

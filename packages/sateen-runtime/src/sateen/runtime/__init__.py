@@ -47,10 +47,11 @@ from sateen.runtime.sessions import (
     SessionFunction,
     SessionModel,
     SessionModule,
+    SessionRun,
     SessionService,
 )
 from sateen.runtime.signature import Metadata, Parameter, Signature
-from sateen.runtime.step_timing import time_steps
+from sateen.runtime.step_timing import time_networks, time_steps
 from sateen.runtime.steps import Step
 from sateen.runtime.target import Target
 from sateen.runtime.timing import TimeResult, time_evaluator, time_in_turns
@@ -112,6 +113,7 @@ __all__ = [
     "SessionOutOfMemoryError",
     "SessionProtocolError",
     "SessionRefusedError",
+    "SessionRun",
     "SessionService",
     "SessionTimeoutError",
     "SessionVersionError",
@@ -137,6 +139,7 @@ __all__ = [
     "rocm",
     "time_evaluator",
     "time_in_turns",
+    "time_networks",
     "time_steps",
     "vulkan",
     "webgpu",

@@ -6,7 +6,9 @@ On a device every network's steps are measured, by the device's clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
 from time import perf_counter
 from typing import Any
 
@@ -15,9 +17,11 @@ import numpy as np
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.launched_network import LaunchedNetwork
 from sateen.runtime.model import Model
-from sateen.runtime.ndarray import AnyArray
+from sateen.runtime.ndarray import AnyArray, NDArray
 from sateen.runtime.timing import TimeResult
 
+SHORTEST_STEPS = 1e-6
+"""The least seconds that the steps of a network are taken for, however coarse the device's clock."""
 SHORTEST_RUN = 0.05
 """The least seconds of measuring, to find out how many ticks a second has."""
 
@@ -29,6 +33,51 @@ def time_steps(model: Model, inputs: Mapping[str, AnyArray], samples: int = 20) 
     """
     times = steps_by_run(model, inputs, samples)
     return tuple(TimeResult(tuple(column.tolist()), 1) for column in times.T)
+
+
+def time_networks(
+    runs: Sequence[tuple[Model, Mapping[str, AnyArray]]], *, repeat: int = 10, min_seconds: float = 0.0
+) -> list[TimeResult]:
+    """Times networks on devices against each other: `repeat` rounds with a sample of each, of at least `min_seconds`.
+
+    Seconds are those of all steps of a run, by the device's clock; inputs and outputs stay on the device. Each network
+    runs twice before, which is not counted. Raises ArgumentError as `time_evaluator`, and for a network for a
+    processor.
+    """
+    if repeat < 1 or not 0 <= min_seconds < float("inf"):
+        raise ArgumentError(
+            f"expected a repeat of 1 or more and a finite min_seconds of 0 or more, found repeat={repeat}, "
+            f"min_seconds={min_seconds}"
+        )
+    ready = [_Ready.of(model, inputs) for model, inputs in runs]
+    numbers = [ceil(min_seconds / max(r.seconds(1), SHORTEST_STEPS)) or 1 for r in ready]
+    rounds = [[r.seconds(n) / n for r, n in zip(ready, numbers, strict=True)] for _ in range(repeat)]
+    return [TimeResult(samples, n) for samples, n in zip(zip(*rounds, strict=True), numbers, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ready:
+    """A network with inputs and outputs on its device."""
+
+    model: Model
+    network: LaunchedNetwork
+    inputs: Mapping[str, NDArray]
+    outputs: Mapping[str, NDArray]
+
+    @staticmethod
+    def of(model: Model, inputs: Mapping[str, AnyArray]) -> _Ready:
+        """After its first run."""
+        if model.launched is None:
+            raise ArgumentError(f"expected a network on a device, found one on {model.device}")
+        there = {name: NDArray.of(given).to(model.device) for name, given in inputs.items()}
+        return _Ready(model, model.launched, there, {n: y.to(model.device) for n, y in model.run(there).items()})
+
+    def seconds(self, count: int) -> float:
+        """The seconds of so many runs."""
+        with self.network.measured() as runs:
+            for _ in range(count):
+                self.model.run(self.inputs, out=self.outputs)
+        return sum(map(sum, runs))
 
 
 def steps_by_run(model: Model, inputs: Mapping[str, AnyArray], samples: int) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -16,7 +16,7 @@ from sateen.frontends.command.reading import read_graph
 from sateen.graph_ir.compile import build, lowered, network_target
 from sateen.graph_ir.ir import Graph
 from sateen.graph_ir.passes import Observer
-from sateen.runtime import Artifact, Model, SateenError, Session, SessionModel, read_artifact
+from sateen.runtime import Artifact, Device, Model, SateenError, Session, SessionModel, read_artifact
 from sateen.runtime import load as load_artifact
 from sateen.tensor_ir.codegen import CompilerPool
 
@@ -106,16 +106,18 @@ def load_model_there(
     session: Session,
     change: Callable[[Graph], Graph] = lambda graph: graph,
     *,
+    device: Device | None = None,
     timed: bool = False,
 ) -> SessionModel:
-    """As `load_model`, in a session; a model is compiled for the processor there if no target is given."""
+    """As `load_model`, in a session; a model is compiled for the device or the processor there if no target is
+    given."""
     network: Path | Artifact = path
     if is_artifact(path):
         _require_default(path, compilation)
     else:
-        network = compile_model(path, compiled_for(session, compilation), change, timed=timed)
+        network = compile_model(path, compiled_for(session, compilation, device), change, timed=timed)
     with step(f"sending {path.name}"):
-        return session.load_model(network, threads=threads)
+        return session.load_model(network, threads=threads, device=device)
 
 
 def _require_default(path: Path, compilation: Compilation) -> None:

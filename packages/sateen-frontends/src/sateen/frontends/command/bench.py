@@ -15,7 +15,7 @@ from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import compile_model, load_model, load_model_there
 from sateen.frontends.command.bindings import bound_arrays
 from sateen.frontends.command.compilation import Compilation, compilation_options
-from sateen.frontends.command.devices import DevicePlace, device_options, opened
+from sateen.frontends.command.devices import DevicePlace, device_of, device_options, opened
 from sateen.frontends.command.files import is_artifact
 from sateen.frontends.command.limits import meter_of
 from sateen.frontends.command.output import decimal, finite, say, show_json, show_table
@@ -24,7 +24,7 @@ from sateen.frontends.command.reading import read_graph, require_model
 from sateen.frontends.command.turns import OURS, Contender, ContenderHere, ContenderThere, measure_in_turns
 from sateen.frontends.readers import PEERS, reader_of
 from sateen.graph_ir.ir import Array
-from sateen.runtime import ArgumentError, Artifact, Session, TimeResult, read_artifact
+from sateen.runtime import ArgumentError, Artifact, Device, Session, TimeResult, read_artifact
 from sateen.runtime.display import counted, did_you_mean, size
 
 HERE = "here"
@@ -94,7 +94,7 @@ def bench(
     peaks: list[float] = []
     with ExitStack() as stack:
         session = None if device is None else stack.enter_context(opened(device))
-        artifact = _artifact(model, compilation, threads, session)
+        artifact = _artifact(model, compilation, threads, session, device_of(device))
         artifacts = [name for name in names if name not in {*peers, HERE}]
         for name in artifacts:
             _require_same_inputs(name, artifact)
@@ -115,24 +115,26 @@ def bench(
                 if session is None or name == HERE:
                     contender: Contender = ContenderHere(*given)
                 else:
-                    contender = ContenderThere(*given, session)
+                    contender = ContenderThere(*given, session, device_of(device))
             contenders.append(stack.enter_context(contender))
         if contenders[0].refusal:
             raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
         with step(f"measuring {model.name}"):
-            meter, cores = meter_of(artifact, session or stack.enter_context(opened(None)), threads)
+            meter, cores = meter_of(artifact, session or stack.enter_context(opened(None)), threads, device_of(device))
             measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
     peak = median(peaks) * cores
     _show(model, threads, contenders, missing, count, peak, as_json)
 
 
-def _artifact(model: Path, compilation: Compilation, threads: int, session: Session | None) -> Artifact:
+def _artifact(
+    model: Path, compilation: Compilation, threads: int, session: Session | None, device: Device | None
+) -> Artifact:
     """The network of a file, which runs where it will be measured; one for another machine is refused by its name."""
     if session is None:
         with load_model(model, compilation, threads) as here:
             return here.artifact
-    with load_model_there(model, compilation, threads, session) as there:
+    with load_model_there(model, compilation, threads, session, device=device) as there:
         return there.artifact
 
 

@@ -1,4 +1,4 @@
-"""Devices elsewhere: the options that name one, and the session that they give."""
+"""Devices, of this machine or elsewhere: the options that name one, and the session that they give."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
-from sateen.runtime import LocalSession, Session
+from sateen.runtime import ArgumentError, Device, DeviceKind, LocalSession, Session
 from sateen.runtime.framing import MOST_SECONDS
 
 SECONDS = 600.0
@@ -25,6 +25,8 @@ SECONDS = 600.0
 WAIT_SECONDS = 600.0
 """How long to wait for a device that is free."""
 MISSING = "expected sateen-rpc, which is not installed; extra rpc of sateen-frontends brings it"
+HERE = "here"
+"""The kind of the place that is this machine."""
 _PLACE = re.compile(
     r"(?P<kind>rpc|tracker|proxy)://(?P<host>[^/:]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})(/(?P<name>[^/]+))?"
 )
@@ -33,14 +35,16 @@ _MOST_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class DevicePlace:
-    """Where a device is: a server, a name that a tracker knows, or one that waits at a proxy."""
+    """Where a network runs: a server, a name that a tracker knows, or one that waits at a proxy; and which `device` of
+    that machine, or, of kind "here", of this one. None: as the network's target says."""
 
     text: str
     kind: str
-    host: str
-    port: int
-    name: str
-    key_file: Path
+    host: str = ""
+    port: int = 0
+    name: str = ""
+    key_file: Path | None = None
+    device: Device | None = None
     tls_ca: Path | None = None
     tracker_key_file: Path | None = None
     proxy_key_file: Path | None = None
@@ -49,6 +53,8 @@ class DevicePlace:
     def session(self, seconds: float = SECONDS) -> Session:
         """A session there, whose requests take at most `seconds`. Raises ArgumentError if sateen-rpc is missing, and
         the errors of a session."""
+        if self.kind == HERE:
+            return LocalSession(seconds=seconds)
         rpc = imported("sateen.rpc", MISSING)
         key = rpc.read_key(self.key_file)
         options = {"seconds": seconds, "tls": self._tls(), "proxy_key": self._key(self.proxy_key_file)}
@@ -82,7 +88,8 @@ class DevicePlace:
         return None if self.tls_ca is None else imported("sateen.rpc", MISSING).trusting(self.tls_ca)
 
 
-PLACES = "rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"
+SERVERS = "rpc://HOST:PORT, tracker://HOST:PORT/NAME or proxy://HOST:PORT/NAME"
+PLACES = f"{SERVERS}, a device of this machine such as opencl(0), or one there: opencl(0)@rpc://HOST:PORT"
 
 
 @contextmanager
@@ -99,9 +106,18 @@ def opened(device: DevicePlace | None) -> Iterator[Session]:
             yield session
 
 
-def compiled_for(session: Session, compilation: Compilation) -> Compilation:
-    """How to compile for the device of a session: for its own processor, if no target is given."""
-    return replace(compilation, target=session.info()["target"]) if compilation.target == "llvm" else compilation
+def compiled_for(session: Session, compilation: Compilation, device: Device | None) -> Compilation:
+    """How to compile for a device of a session, or without one for its own processor, if no target is given."""
+    if compilation.target != "llvm":
+        return compilation
+    if device is None or device.kind is DeviceKind.CPU:
+        return replace(compilation, target=session.info()["target"])
+    return replace(compilation, target=str(device.kind))
+
+
+def device_of(place: DevicePlace | None) -> Device | None:
+    """The device that a place names, if any."""
+    return None if place is None else place.device
 
 
 _OPTIONS = {
@@ -138,7 +154,19 @@ def _device(text: str | None, wait: float | None, files: dict[str, Path | None])
         if given:
             raise click.UsageError(f"{given[0]} is for --device")
         return None
-    match = _PLACE.fullmatch(text)
+    named, at, server = text.rpartition("@")
+    if not at and "://" not in text:
+        named, server = text, ""
+    device = None
+    try:
+        device = Device.of(named) if named or at else None
+    except ArgumentError as error:
+        raise click.UsageError(f"--device: expected {PLACES}, found {text!r}: {error}") from None
+    if not server and not at:
+        if given:
+            raise click.UsageError(f"{given[0]} is for {SERVERS}")
+        return DevicePlace(text, HERE, device=device)
+    match = _PLACE.fullmatch(server)
     if match is None or (match["kind"] == "rpc") != (match["name"] is None) or int(match["port"]) > _MOST_PORT:
         raise click.UsageError(f"--device: expected {PLACES}, found {text!r}")
     if wait is not None and match["kind"] != "tracker":
@@ -148,4 +176,4 @@ def _device(text: str | None, wait: float | None, files: dict[str, Path | None])
     host = match["host"].removeprefix("[").removesuffix("]")
     seconds = WAIT_SECONDS if wait is None else wait
     name = match["name"] or ""
-    return DevicePlace(text, match["kind"], host, int(match["port"]), name, key_file, wait=seconds, **files)
+    return DevicePlace(text, match["kind"], host, int(match["port"]), name, key_file, device, wait=seconds, **files)

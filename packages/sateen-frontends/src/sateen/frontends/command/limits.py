@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sateen.graph_ir.compile import DeviceMeter
-from sateen.runtime import Artifact, Session, Target
+from sateen.runtime import Artifact, Device, Session, Target
 from sateen.runtime.launches import NetworkLaunch
 from sateen.tensor_ir import Machine, PeakMeter
 
@@ -18,11 +18,11 @@ class Meter(Protocol):
         """One measurement, in GFLOP/s."""
 
 
-def meter_of(artifact: Artifact, session: Session, threads: int) -> tuple[Meter, int]:
+def meter_of(artifact: Artifact, session: Session, threads: int, device: Device | None) -> tuple[Meter, int]:
     """A meter of a core of the session's processor, and how many of them `threads` use; of a whole device, and 1, if
     the artifact is for one."""
     if artifact.kernels:
-        return DeviceMeter(session, Target.parse(artifact.target)), 1
+        return DeviceMeter(session, Target.parse(artifact.target), device), 1
     return PeakMeter(session), min(threads, session.info()["processors"])
 
 

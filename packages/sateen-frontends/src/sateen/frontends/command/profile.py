@@ -12,7 +12,7 @@ from sateen.frontends.command.arguments import MODEL, MOST_THREADS, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
-from sateen.frontends.command.devices import DevicePlace, device_options, opened
+from sateen.frontends.command.devices import DevicePlace, device_of, device_options, opened
 from sateen.frontends.command.limits import Occupancy, meter_of, occupancy_of
 from sateen.frontends.command.output import decimal, say, show_json, show_table
 from sateen.frontends.command.progress import step
@@ -77,11 +77,11 @@ def profile(
     GPU holds at once.
     """
     with opened(device) as session:
-        loaded = load_model_there(model, compilation, threads, session, timed=True)
+        loaded = load_model_there(model, compilation, threads, session, device=device_of(device), timed=True)
         with step(f"measuring {model.name}"):
             times = loaded.time_steps(random_inputs(loaded.inputs, 0), samples)
             artifact = loaded.artifact
-            meter, cores = meter_of(artifact, session, threads)
+            meter, cores = meter_of(artifact, session, threads, device_of(device))
             peak = median(meter.sample() for _ in range(samples)) * cores
             bandwidth: float | None = None
             if isinstance(meter, DeviceMeter):

@@ -32,7 +32,7 @@ from sateen.frontends.command.arrays import (
 )
 from sateen.frontends.command.artifacts import load_model, load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
-from sateen.frontends.command.devices import DevicePlace, device_options, opened
+from sateen.frontends.command.devices import DevicePlace, device_of, device_options, opened
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.labels import Ranked, are_labels, largest, predicted, read_labels, require_labels
 from sateen.frontends.command.output import finite, say, show_json, show_table
@@ -119,7 +119,7 @@ def run(
             loaded = load_model(model, compilation, threads, change=checked)
         else:
             session = stack.enter_context(opened(device))
-            loaded = load_model_there(model, compilation, threads, session, checked)
+            loaded = load_model_there(model, compilation, threads, session, checked, device=device_of(device))
         if names is not None:
             require_labels(names, loaded.outputs[0].shape)
         inputs = _inputs(loaded.inputs, given, seed, recipe)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
@@ -12,12 +12,12 @@ import click
 from sateen.frontends.command.arguments import LOG_FILE, MODEL, json_option
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.compilers import compilers
-from sateen.frontends.command.devices import DevicePlace, compiled_for, device_options, opened
+from sateen.frontends.command.devices import HERE, DevicePlace, compiled_for, device_of, device_options, opened
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.progress import step, steps
 from sateen.frontends.command.reading import read_graph, require_model, sources_of
-from sateen.graph_ir.compile import bind_parameters
+from sateen.graph_ir.compile import bind_parameters, network_target
 from sateen.graph_ir.tune import (
     Record,
     Records,
@@ -27,7 +27,7 @@ from sateen.graph_ir.tune import (
     problems_of,
     tuning_of,
 )
-from sateen.runtime import Target, TargetError
+from sateen.runtime import Device, DeviceKind, Target, TargetError, open_device
 from sateen.runtime.display import counted
 from sateen.tensor_ir.targets import with_features
 
@@ -107,8 +107,10 @@ def tune(
 
 
 def _target_here(text: str) -> Target:
-    """The target. Raises TargetError if this machine can't run its code."""
+    """The target. Raises TargetError if this machine can't run its code, DeviceError if it has no such device."""
     target, host = Target.of(text), Target.host()
+    if target.device_kind is not DeviceKind.CPU:
+        return _on_device(network_target(target), Device(target.device_kind), open_device)
     missing = host.missing_features(with_features(target))
     if target.kind != host.kind or target.triple != host.triple or missing:
         lacks = f", which lacks {', '.join(missing)}" if missing else ""
@@ -120,7 +122,9 @@ def _target_there(compilation: Compilation, device: DevicePlace) -> Target:
     """The target. Raises TargetError if the device can't run its code."""
     with opened(device) as session:
         there = Target.parse(session.info()["target"])
-        target = Target.of(compiled_for(session, compilation).target)
+        target = Target.of(compiled_for(session, compilation, device.device).target)
+        if target.device_kind is not DeviceKind.CPU:
+            return _on_device(network_target(target), device.device or Device(target.device_kind), session.device)
     missing = there.missing_features(with_features(target))
     if target.kind != there.kind or target.triple != there.triple or missing:
         lacks = f", which lacks {', '.join(missing)}" if missing else ""
@@ -128,14 +132,28 @@ def _target_there(compilation: Compilation, device: DevicePlace) -> Target:
     return target
 
 
+def _on_device(target: Target, device: Device, opened: Callable[[Device], object]) -> Target:
+    """The target of a device that can be opened. Raises TargetError for kernels that no driver takes, and for a device
+    of another kind; DeviceError if there is none."""
+    if compiler := target.kernel_compiler:
+        raise TargetError(f"tuning measures on devices; kernels for {target} are text for {compiler} and no driver")
+    if device.kind is not target.device_kind:
+        raise TargetError(f"{device} can't run code for {target}")
+    opened(device)
+    return target
+
+
 def _measured(
     tunings: Sequence[Tuning], target: Target, timeout: float, device: DevicePlace | None, scheduler: str | None
 ) -> Iterator[Record]:
     """Measure all problems, and yield each record at once. Raises ExecutionError if a problem has none."""
-    open_session = None if device is None else partial(device.session, timeout)
+    open_session = None if device is None or device.kind == HERE else partial(device.session, timeout)
     count = 1 if device is None else device.count()
     with compilers(scheduler) as given, steps(sum(len(t.remaining) for t in tunings)) as show:
-        measurers = [SessionMeasurer(target, open_session, compilers=given, seconds=timeout) for _ in range(count)]
+        measurers = [
+            SessionMeasurer(target, open_session, compilers=given, device=device_of(device), seconds=timeout)
+            for _ in range(count)
+        ]
         for done, (t, record) in enumerate(measure_all(tunings, measurers), 1):
             show(str(t.problem), done)
             if record is not None:

@@ -19,7 +19,7 @@ from typing import Self
 from sateen.frontends.command.comparison import tolerance_of
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import difference
-from sateen.runtime import DType, NDArray, Session, SessionProtocolError, TimeResult, framing
+from sateen.runtime import Device, DType, NDArray, Session, SessionProtocolError, TimeResult, framing
 from sateen.runtime.isolation import isolated
 
 OURS = "sateen"
@@ -82,9 +82,17 @@ class Contender(ABC):
 class ContenderThere(Contender):
     """Our engine in a session. Raises the errors of the session."""
 
-    def __init__(self, name: str, network: Path, threads: int, inputs: Mapping[str, Array], session: Session) -> None:
+    def __init__(
+        self,
+        name: str,
+        network: Path,
+        threads: int,
+        inputs: Mapping[str, Array],
+        session: Session,
+        device: Device | None,
+    ) -> None:
         super().__init__(name)
-        self._model = session.load_model(network, threads=threads)
+        self._model = session.load_model(network, threads=threads, device=device)
         self._inputs = {input_: session.array(array) for input_, array in inputs.items()}
         self.outputs = list(self._model.run(self._inputs).numpy().values())
         self._number = self._model.time(self._inputs, repeat=1, min_seconds=SHORTEST_SAMPLE).number

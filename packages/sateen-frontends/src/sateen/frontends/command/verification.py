@@ -19,7 +19,7 @@ from sateen.frontends.command.reading import read_graph
 from sateen.frontends.judges import DEFINITIONS, judges_of
 from sateen.graph_ir.ir import Array, Graph
 from sateen.graph_ir.judge import difference, element_difference, interpret
-from sateen.runtime import ArgumentError, Artifact, SateenError, Session
+from sateen.runtime import ArgumentError, Artifact, Device, SateenError, Session
 from sateen.runtime.display import shortened
 from sateen.runtime.errors import printable
 
@@ -39,10 +39,12 @@ class Verification:
     tolerance: Tolerance
     session: Session | None = None
     """Where the network runs; None for here."""
+    device: Device | None = None
+    """The device of the session that it runs on, by default the first of its kind."""
 
     def compare_outputs(self, artifact: Artifact, recorded: Mapping[str, Array] | None = None) -> list[Comparison]:
         """All outputs, against recorded ones if given. Raises ArgumentError if the judge lacks one."""
-        found = run_artifact(artifact, self.inputs, self.threads, self.session)
+        found = run_artifact(artifact, self.inputs, self.threads, self.session, self.device)
         judged = self._judged(self.compilation.outputs) if recorded is None else recorded
         expected = in_our_terms(judged, artifact.labels)
         compared = compare_outputs(self.judge, found, expected, self.tolerance)
@@ -63,7 +65,7 @@ class Verification:
 
         artifact = compile_model(self.model, self.compilation, change=keep)
         expected = in_our_terms(self._judged([p.name for p in artifact.outputs]), artifact.labels)
-        found = run_artifact(artifact, self.inputs, self.threads, self.session)
+        found = run_artifact(artifact, self.inputs, self.threads, self.session, self.device)
         exact, magnitudes = self._in_double([name for name, a in found.items() if a.dtype == np.float32])
         compared = self._settled(compare(found, expected, layers, self.tolerance), found, expected, exact)
         return [
@@ -168,10 +170,14 @@ def _text(error: Exception) -> str:
 
 
 def run_artifact(
-    artifact: Artifact, inputs: Mapping[str, Array], threads: int, session: Session | None = None
+    artifact: Artifact,
+    inputs: Mapping[str, Array],
+    threads: int,
+    session: Session | None = None,
+    device: Device | None = None,
 ) -> dict[str, Array]:
     """The outputs of a network by name, here or in a session."""
     if session is None:
         return runtime.load(artifact, threads=threads).run(inputs).numpy()
-    with session.load_model(artifact, threads=threads) as model:
+    with session.load_model(artifact, threads=threads, device=device) as model:
         return model.run(inputs).numpy()

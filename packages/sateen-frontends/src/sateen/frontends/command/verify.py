@@ -14,13 +14,13 @@ from sateen.frontends.command.arrays import named_inputs, open_arrays, random_in
 from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.comparison import Comparison, Tolerance
 from sateen.frontends.command.compilation import Compilation, compilation_options
-from sateen.frontends.command.devices import DevicePlace, compiled_for, device_options, opened
+from sateen.frontends.command.devices import DevicePlace, compiled_for, device_of, device_options, opened
 from sateen.frontends.command.files import MODEL_OR_ARTIFACT, is_artifact
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.verification import Verification, compare_outputs, run_artifact
 from sateen.frontends.judges import DEFINITIONS, NAMES, default_judge
 from sateen.graph_ir.ir import Array
-from sateen.runtime import ArgumentError, Artifact, Session
+from sateen.runtime import ArgumentError, Artifact, Device, Session
 from sateen.runtime.display import counted
 from sateen.runtime.errors import printable
 
@@ -81,17 +81,18 @@ def verify(
     if judge == "recorded" and (inputs is None or layers):
         raise click.UsageError("--against recorded needs --inputs FILE.npz, and has no layers")
     with ExitStack() as stack:
+        place = device_of(device)
         session = None if device is None else stack.enter_context(opened(device))
         if session is not None and not is_artifact(model):
-            compilation = compiled_for(session, compilation)
+            compilation = compiled_for(session, compilation, place)
         if judge == "recorded":
             assert inputs is not None
-            outputs = _compare_recorded(model, compilation, inputs, threads, allowed, session)
+            outputs = _compare_recorded(model, compilation, inputs, threads, allowed, session, place)
         else:
             artifact = open_artifact(model, compilation)
             outputs = []
             for kind, given in _inputs_of(artifact, inputs).items():
-                verification = Verification(model, compilation, judge, given, threads, allowed, session)
+                verification = Verification(model, compilation, judge, given, threads, allowed, session, place)
                 compared = verification.compare_outputs(artifact)
                 outputs += [replace(c, inputs=kind) for c in compared]
                 if not found and (layers or not _all_right(compared)):
@@ -137,7 +138,13 @@ def _inputs_of(artifact: Artifact, file: Path | None) -> dict[str, dict[str, Arr
 
 
 def _compare_recorded(
-    model: Path, compilation: Compilation, file: Path, threads: int, tolerance: Tolerance, session: Session | None
+    model: Path,
+    compilation: Compilation,
+    file: Path,
+    threads: int,
+    tolerance: Tolerance,
+    session: Session | None,
+    device: Device | None,
 ) -> list[Comparison]:
     artifact = open_artifact(model, compilation)
     with open_arrays(file) as content:
@@ -146,8 +153,8 @@ def _compare_recorded(
             expected = ", ".join(f"out/{p.name}" for p in artifact.outputs)
             raise ArgumentError(f"{file}: expected an array {expected}, found {', '.join(content.keys) or 'none'}")
     if is_artifact(model):  # which holds no model for float64 to decide by
-        return compare_outputs(str(file), run_artifact(artifact, inputs, threads, session), recorded, tolerance)
-    verification = Verification(model, compilation, str(file), inputs, threads, tolerance, session)
+        return compare_outputs(str(file), run_artifact(artifact, inputs, threads, session, device), recorded, tolerance)
+    verification = Verification(model, compilation, str(file), inputs, threads, tolerance, session, device)
     return verification.compare_outputs(artifact, recorded)
 
 

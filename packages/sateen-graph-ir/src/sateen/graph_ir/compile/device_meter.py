@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sateen.graph_ir.compile.launch_list import launches_of_entry
-from sateen.runtime import Artifact, DType, Parameter, Session, SessionModel, Step, Target
+from sateen.runtime import Artifact, Device, DType, Parameter, Session, SessionModel, Step, Target
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen import TARGET_KINDS
 from sateen.tensor_ir.ir import (
@@ -40,18 +40,19 @@ LEAST_THREADS = 64 * BLOCK_THREADS
 
 
 class DeviceMeter:
-    """Measures the device of a session that runs networks for a target. Raises the errors of loading one there."""
+    """Measures the device of a session that runs networks for a target: the first of its kind, or `device`. Raises the
+    errors of loading one there."""
 
-    def __init__(self, session: Session, target: Target) -> None:
+    def __init__(self, session: Session, target: Target, device: Device | None = None) -> None:
         gpu = Machine.of(target).gpu
         assert gpu is not None, f"{target} is a processor"
         threads = max(gpu.units * gpu.unit_threads, LEAST_THREADS)
-        with session.load_model(_network(_chains(threads, FIRST_ROUNDS), target)) as first:
+        with session.load_model(_network(_chains(threads, FIRST_ROUNDS), target), device=device) as first:
             wanted = SECONDS / max(_seconds(first), SECONDS * FIRST_ROUNDS / MOST_ROUNDS)
         rounds = max(FIRST_ROUNDS, int(FIRST_ROUNDS * wanted))
         self._operations = 2 * threads * CHAINS * rounds
-        self._chains = session.load_model(_network(_chains(threads, rounds), target))
-        self._copy = session.load_model(_network(_copy(), target))
+        self._chains = session.load_model(_network(_chains(threads, rounds), target), device=device)
+        self._copy = session.load_model(_network(_copy(), target), device=device)
 
     def sample(self) -> float:
         """One measurement of float32 multiply-adds, each of which counts as two, in GFLOP/s."""

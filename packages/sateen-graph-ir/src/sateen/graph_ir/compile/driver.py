@@ -25,7 +25,7 @@ from sateen.graph_ir.passes.place_on import place_on
 from sateen.graph_ir.passes.require_host import require_host
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
-from sateen.graph_ir.tune import Records
+from sateen.graph_ir.records import Records
 from sateen.graph_ir.version import __version__
 from sateen.runtime import ArgumentError, Artifact, CodegenError, Device, DeviceKind, Parameter, Target, TargetError
 from sateen.runtime.launches import NetworkLaunch

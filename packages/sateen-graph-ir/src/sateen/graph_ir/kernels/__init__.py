@@ -2,14 +2,16 @@
 
 from sateen.graph_ir.kernels.compiler import KernelCompiler
 from sateen.graph_ir.kernels.groups import GroupKey, LoweredGroup, group_key, lower_group, lower_kernel
-from sateen.graph_ir.kernels.problems import problem_kernel
+from sateen.graph_ir.kernels.problems import SolvedProblem, problem_kernel, solved
 
 __all__ = [
     "GroupKey",
     "KernelCompiler",
     "LoweredGroup",
+    "SolvedProblem",
     "group_key",
     "lower_group",
     "lower_kernel",
     "problem_kernel",
+    "solved",
 ]

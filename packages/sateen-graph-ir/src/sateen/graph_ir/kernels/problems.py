@@ -1,4 +1,4 @@
-"""A problem solved by a separate kernel, in the layouts of its node within a network."""
+"""A problem solved by itself, in the layouts of its node within a network: as a graph, and as a kernel."""
 
 from __future__ import annotations
 
@@ -22,26 +22,33 @@ NAME = "solve"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProblemKernel:
-    """A function of the inputs that are present, then of the outputs, and their types."""
+class SolvedProblem:
+    """A graph of one node that solves a problem, and the preparation of the inputs that it takes in another form."""
 
-    function: Function
+    graph: Graph
     prepared: Mapping[int, Preparation]
-    inputs: tuple[TensorType, ...]
-    outputs: tuple[TensorType, ...]
+
+    @property
+    def inputs(self) -> tuple[TensorType, ...]:
+        """The types of the inputs that are present."""
+        return tuple(v.type for v in self.graph.inputs)
+
+    @property
+    def outputs(self) -> tuple[TensorType, ...]:
+        return tuple(v.type for v in self.graph.outputs)
 
     def arguments(self, inputs: Sequence[Array]) -> list[Array]:
-        """The function's arguments for the present inputs of a problem, which are row-major."""
+        """The arguments for the present inputs of a problem, which are row-major."""
         forms = [self.prepared[i].function(a) if i in self.prepared else a for i, a in enumerate(inputs)]
         return [pack(a, t.memory_layout) for a, t in zip(forms, self.inputs, strict=True)]
 
     def results(self, outputs: Sequence[Array]) -> list[Array]:
-        """The results of the function, row-major."""
+        """The results, row-major."""
         return [unpack(a, t.static_shape, t.memory_layout) for a, t in zip(outputs, self.outputs, strict=True)]
 
 
-def problem_kernel(problem: Problem, method: Method | None, machine: Machine) -> ProblemKernel:
-    """The kernel that solves a problem by a method; without a method, as the operator chooses by the shapes."""
+def solved(problem: Problem, method: Method | None, machine: Machine) -> SolvedProblem:
+    """The graph that solves a problem by a method; without a method, as the operator chooses by the shapes."""
     substitution = None if method is None else problem.op.substitute(method)
     if substitution is None:
         substitution = Substitution(problem.op, method, {})
@@ -55,9 +62,13 @@ def problem_kernel(problem: Problem, method: Method | None, machine: Machine) ->
     results = [replace(t, layout=layout) for t, layout in zip(node.output_types, choice.outputs, strict=True)]
     node = _node(substitution, laid, results)
     inputs = tuple(v for v in node.inputs if v is not None)
-    body = Graph(NAME, inputs, {}, (node,), node.outputs)
-    function = lower_group(Node(Fused(body), inputs, node.outputs), NAME, machine)
-    return ProblemKernel(function, substitution.prepared, node.input_types, node.output_types)
+    return SolvedProblem(Graph(NAME, inputs, {}, (node,), node.outputs), substitution.prepared)
+
+
+def problem_kernel(problem: SolvedProblem, machine: Machine) -> Function:
+    """The kernel of a problem: a function of the inputs that are present, then of the outputs."""
+    graph = problem.graph
+    return lower_group(Node(Fused(graph), graph.inputs, graph.outputs), NAME, machine)
 
 
 def _prepared(given: TensorType | None, preparation: Preparation) -> TensorType:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
 from threading import Thread
 
+from sateen.graph_ir.records import Record
 from sateen.graph_ir.tune.measuring import Measurer
-from sateen.graph_ir.tune.records import Record
 from sateen.graph_ir.tune.tuning import Tuning
 from sateen.runtime.errors import SessionLostError, SessionRefusedError
 

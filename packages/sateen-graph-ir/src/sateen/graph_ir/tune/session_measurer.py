@@ -1,4 +1,4 @@
-"""Measures candidates in sessions: they are compiled here, and run there."""
+"""Measures candidates in sessions, on their processor or a device there: they are compiled here, and run there."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from contextlib import suppress
 from threading import Event
 from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from sateen.graph_ir.ir import Problem
+from sateen.graph_ir.tune.function_bench import FunctionBench
 from sateen.graph_ir.tune.measuring import Timing
+from sateen.graph_ir.tune.network_bench import NetworkBench
 from sateen.graph_ir.tune.problem_bench import ProblemBench, ProblemData
-from sateen.runtime import LocalSession, Session
+from sateen.runtime import Device, DeviceKind, LocalSession, Session
 from sateen.runtime.errors import (
     ArgumentError,
+    DeviceError,
+    DeviceLostError,
     ExecutionError,
     SateenError,
     SessionCrashedError,
@@ -40,16 +44,17 @@ PATIENCE = 600.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _ENDS = (SessionCrashedError, SessionOutOfMemoryError, SessionTimeoutError)
 """The ends of a session that its candidate has brought."""
-_LOSSES = (SessionLostError, SessionProtocolError)
-"""The ends of a session that are no fault of its candidate."""
+_LOSSES = (SessionLostError, SessionProtocolError, DeviceLostError)
+"""The ends of a session, or of its device, that may be no fault of its candidate."""
 
 
 class SessionMeasurer:
-    """Measures on one device at a time; a context manager.
+    """Measures in one session at a time; a context manager.
 
     `open_session` gives a session, by default a child process of this machine, whose requests take at most `seconds`.
-    `compilers` make the code, by default this process. A candidate's result is compared with that of the default
-    method, and it is timed on one thread.
+    `compilers` make the code for processors, by default this process. `device` says which of a session's devices
+    measures, by default the first of the target's kind. A candidate's result is compared with that of the default
+    method, and it is timed on one thread, or by the device's clock.
 
     A candidate that crashes, loops or takes too much memory ends its session, and the next one gets another. If the
     device is lost, the candidate is measured on the next one; if that is lost, too, it raises ExecutionError with both
@@ -62,15 +67,18 @@ class SessionMeasurer:
         open_session: Callable[[], Session] | None = None,
         *,
         compilers: Compilers | None = None,
+        device: Device | None = None,
         seconds: float = 30.0,
     ) -> None:
         if not seconds > 0:
             raise ArgumentError(f"expected a positive limit of seconds, found {seconds}")
         self._target, self._compilers, self._seconds = target, compilers, seconds
+        self._device = Device(target.device_kind) if device is None else device
+        self._is_processor = target.device_kind is DeviceKind.CPU
         self._open = open_session or self._here
         self._session: Session | None = None
         self._machine = ""
-        self._bench: ProblemBench | None = None
+        self._bench: ProblemBench[Any] | None = None
         self._problem: Problem | None = None
         self._data: ProblemData | None = None
         self._is_closed = Event()
@@ -106,7 +114,8 @@ class SessionMeasurer:
         self.close()
 
     def _here(self) -> Session:
-        return LocalSession(seconds=self._seconds, memory_bytes=MEMORY_BYTES)
+        """A child process. The memory of devices is not the host's, of which their drivers reserve any addresses."""
+        return LocalSession(seconds=self._seconds, memory_bytes=MEMORY_BYTES if self._is_processor else None)
 
     def _opened(self) -> Session:
         """The session, or a new one. A device may be in use or away for a while, and so may its tracker."""
@@ -115,12 +124,17 @@ class SessionMeasurer:
             try:
                 self._session = session = self._open()
                 self._machine = session.info()["machine"]
+                if not self._is_processor:
+                    self._machine = session.device(self._device)["name"]
             except (*_LOSSES, *_ENDS, SessionRefusedError) as error:  # no candidate has run yet
                 self._end()
                 if monotonic() >= end:
                     raise SessionLostError(str(error)) from None
                 self._is_closed.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
+            except DeviceError as error:
+                self._end()
+                raise SessionRefusedError(str(error)) from None
         if session is None or self._is_closed.is_set():
             self._end()
             raise SessionLostError("expected a measurer that is open, found one that was closed")
@@ -130,7 +144,11 @@ class SessionMeasurer:
         if self._problem != problem or self._data is None:
             self._problem, self._data, self._bench = problem, ProblemData(problem), None
         if self._bench is None:
-            self._bench = ProblemBench(problem, self._target, session, self._library, self._data)
+            self._bench = (
+                FunctionBench(problem, self._target, session, self._library, self._data)
+                if self._is_processor
+                else NetworkBench(problem, self._target, self._device, session, self._data)
+            )
         return self._bench.measure(method, against, self._machine)
 
     def _library(self, function: Function, target: Target) -> bytes:

@@ -11,8 +11,8 @@ from statistics import median
 
 from sateen.graph_ir.ir import Graph, Node, Problem, subgraphs
 from sateen.graph_ir.passes import preparation, run_pipeline
+from sateen.graph_ir.records import Record
 from sateen.graph_ir.tune.measuring import Measurer
-from sateen.graph_ir.tune.records import Record
 from sateen.runtime.errors import ExecutionError, SateenError, SessionLostError, SessionRefusedError
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine
@@ -141,6 +141,9 @@ def machine_text(target: Target, machine: str = "") -> str:
     """The description of the machine that determines the estimates. `machine` is the name that the system has for the
     device that measured, by default for this machine."""
     m = Machine.of(target)
+    if m.gpu is not None:
+        g = m.gpu
+        return f"{machine}, {g.units} units, blocks of {g.block_threads} threads with {g.shared_bytes >> 10} KB"
     caches = ", ".join(f"{size >> 10} KB" for size in (m.l1_bytes, m.l2_bytes, m.l3_bytes))
     return (
         f"{machine or platform.machine()}, {m.vector_registers} registers of {m.vector_bytes} bytes, caches of {caches}"

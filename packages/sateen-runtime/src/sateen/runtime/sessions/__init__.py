@@ -10,6 +10,7 @@ from sateen.runtime.sessions.protocol import (
     SessionFunction,
     SessionModel,
     SessionModule,
+    SessionRun,
 )
 from sateen.runtime.sessions.service import SessionService
 
@@ -23,5 +24,6 @@ __all__ = [
     "SessionFunction",
     "SessionModel",
     "SessionModule",
+    "SessionRun",
     "SessionService",
 ]

@@ -24,8 +24,8 @@ class ConnectedModel:
 
     def __init__(self, session: Requests, number: int, artifact: Artifact) -> None:
         self.artifact = artifact
-        self._session = session
-        self._number = number
+        self.session = session
+        self.number = number
         self._given: dict[str, SessionArgument] = {}
         self._results: Outputs | None = None
 
@@ -51,7 +51,7 @@ class ConnectedModel:
         """
         places = {} if out is None else out
         require_mapping(places, "outputs", self.outputs)
-        given = self._inputs(inputs)
+        given = self.arguments(inputs)
         for name in places:
             if name not in {p.name for p in self.outputs}:
                 raise unknown("outputs", name, self.outputs)
@@ -60,9 +60,9 @@ class ConnectedModel:
         fetched = [p for p in self.outputs if p.name not in stay]
         results = Outputs({p.name: here[p.name] if p.name in here else _new(p) for p in fetched})
         kept = [stay[p.name].number if p.name in stay else None for p in self.outputs]
-        header = {"op": "run", "model": self._number, "arrays": given.described, "kept": kept}
+        header = {"op": "run", "model": self.number, "arrays": given.described, "kept": kept}
         most_bytes = sum(a.nbytes for a in results.values())
-        _, payload = self._session.request("run", header, given.payload, most_bytes)
+        _, payload = self.session.request("run", header, given.payload, most_bytes)
         arrays = list(results.values())
         for array, result in zip(arrays, framing.rebuild(framing.describe(arrays), payload), strict=True):
             array.numpy()[...] = result.numpy()
@@ -90,23 +90,23 @@ class ConnectedModel:
         min_seconds: float = 0.0,
     ) -> TimeResult:
         """Times runs there, as `time_evaluator` does."""
-        given = self._inputs(inputs)
+        given = self.arguments(inputs)
         options = {"number": number, "repeat": repeat, "min_seconds": min_seconds}
-        header = {"op": "time_model", "model": self._number, "arrays": given.described, **options}
-        answer, _ = self._session.request("time", header, given.payload)
+        header = {"op": "time_model", "model": self.number, "arrays": given.described, **options}
+        answer, _ = self.session.request("time", header, given.payload)
         return TimeResult(tuple(answer["samples"]), answer["number"])
 
     def time_steps(self, inputs: Mapping[str, SessionArgument], samples: int = 20) -> tuple[TimeResult, ...]:
         """The time of each of `artifact.steps`, as the function `time_steps` does."""
-        given = self._inputs(inputs)
-        header = {"op": "time_steps", "model": self._number, "arrays": given.described, "samples": samples}
-        answer, payload = self._session.request("time", header, given.payload, MOST_FILE_BYTES)
+        given = self.arguments(inputs)
+        header = {"op": "time_steps", "model": self.number, "arrays": given.described, "samples": samples}
+        answer, payload = self.session.request("time", header, given.payload, MOST_FILE_BYTES)
         (seconds,) = framing.rebuild([["float64", answer["shape"]]], payload)
         return tuple(TimeResult(tuple(column.tolist()), 1) for column in seconds.numpy().T)
 
     def close(self) -> None:
         """Frees the network in the session."""
-        self._session.request("the unloading of a network", {"op": "unload_model", "model": self._number})
+        self.session.request("the unloading of a network", {"op": "unload_model", "model": self.number})
 
     def __enter__(self) -> Self:
         return self
@@ -119,13 +119,14 @@ class ConnectedModel:
     def __repr__(self) -> str:
         return f"ConnectedModel({self.artifact.types})"
 
-    def _inputs(self, inputs: Mapping[str, SessionArgument] | None) -> Arguments:
+    def arguments(self, inputs: Mapping[str, SessionArgument] | None) -> Arguments:
+        """The inputs in order, as a request describes them. Raises ArgumentError for others than the network has."""
         given = self._given if inputs is None else inputs
         require_mapping(given, "inputs", self.inputs)
         names = [p.name for p in self.inputs]
         if given.keys() != set(names):
             raise wrong_inputs(given, self.inputs)
-        return Arguments(self._session, [argument_of(given[name]) for name in names])
+        return Arguments(self.session, [argument_of(given[name]) for name in names])
 
 
 def _new(output: Parameter) -> NDArray:

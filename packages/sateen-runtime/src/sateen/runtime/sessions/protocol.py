@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from sateen.runtime.artifact import Artifact
+from sateen.runtime.device import Device
 from sateen.runtime.dtype import DType
 from sateen.runtime.framing import Header
 from sateen.runtime.module import Argument
@@ -132,6 +133,10 @@ class SessionModel(Protocol):
     ) -> None: ...
 
 
+SessionRun = tuple[SessionModel, Mapping[str, SessionArray]]
+"""A network, and its inputs."""
+
+
 class SessionFiles(Protocol):
     """The scratch folder of a session: files by plain names, which go when it ends."""
 
@@ -154,11 +159,17 @@ class Session(Protocol):
         """What is there: `target`, the text of its processor; `machine`, the system's name of it; `processors`, how
         many may be used; `memory_bytes`; `versions` by distribution."""
 
+    def device(self, device: Device | str) -> Mapping[str, Any]:
+        """What a device of the machine is like: the fields of its DeviceDescription. Raises DeviceError if it is not
+        there."""
+
     def load(self, library: Content, *, threads: int = 0) -> SessionModule:
         """Loads a shared library; its functions use at most `threads` threads, 0 for all."""
 
-    def load_model(self, artifact: Artifact | Content, *, threads: int = 0) -> SessionModel:
-        """Loads a network. Content that the session has already is not sent again."""
+    def load_model(
+        self, artifact: Artifact | Content, *, threads: int = 0, device: Device | str | None = None
+    ) -> SessionModel:
+        """Loads a network, as the function `load` does. Content that the session has already is not sent again."""
 
     def array(self, values: AnyArray) -> SessionArray:
         """A copy of an array, there."""
@@ -171,6 +182,11 @@ class Session(Protocol):
     ) -> list[TimeResult]:
         """Times functions of libraries that were loaded with one thread against each other, as the function
         `time_in_turns` does."""
+
+    def time_networks(
+        self, runs: Sequence[SessionRun], *, repeat: int = 10, min_seconds: float = 0.0
+    ) -> list[TimeResult]:
+        """Times networks on devices against each other, as the function `time_networks` does."""
 
     def log(self) -> str:
         """The end of what the session's process has written to its standard output and standard error."""

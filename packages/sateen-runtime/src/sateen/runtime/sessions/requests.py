@@ -16,6 +16,8 @@ from sateen.runtime.display import shortened
 from sateen.runtime.errors import (
     ArgumentError,
     ArtifactError,
+    DeviceError,
+    DeviceLostError,
     ExecutionError,
     SateenError,
     SessionError,
@@ -34,6 +36,8 @@ _RAISED: dict[str, type[SateenError]] = {
     for error in (
         ArgumentError,
         ArtifactError,
+        DeviceError,
+        DeviceLostError,
         ExecutionError,
         SessionOutOfMemoryError,
         SessionProtocolError,

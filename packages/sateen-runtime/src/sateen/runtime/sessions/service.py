@@ -15,6 +15,7 @@ import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from io import BufferedReader
 from itertools import count, cycle
@@ -23,6 +24,8 @@ from typing import Any
 
 from sateen.runtime import framing
 from sateen.runtime.cache_folder import ENTRY_NAME
+from sateen.runtime.device import Device
+from sateen.runtime.devices import open_device
 from sateen.runtime.errors import (
     ArgumentError,
     ArtifactError,
@@ -39,7 +42,7 @@ from sateen.runtime.model import Model, load
 from sateen.runtime.module import CompiledFunction, Module, load_module
 from sateen.runtime.ndarray import NDArray, array, empty
 from sateen.runtime.sessions.protocol import Connection
-from sateen.runtime.step_timing import steps_by_run
+from sateen.runtime.step_timing import steps_by_run, time_networks
 from sateen.runtime.target import Target
 from sateen.runtime.timing import time_evaluator, time_in_turns
 
@@ -80,9 +83,11 @@ class SessionService:
         self._requests: Mapping[str, tuple[_Schema, Callable[..., Answer]]] = {
             "info": ({}, self._info),
             "log": ({}, self._log),
+            "device": ({"device": str}, self._device),
             "load": ({"digest": str, "threads": int}, self._load),
             "unload": ({"module": int}, self._unload),
             "load_model": ({"digest": str, "threads": int}, self._load_model),
+            "load_model_on": ({"digest": str, "threads": int, "device": str}, self._load_model),
             "unload_model": ({"model": int}, self._unload_model),
             "empty": ({"dtype": str, "shape": list}, self._empty),
             "read": ({"array": int}, self._read),
@@ -91,6 +96,7 @@ class SessionService:
             "names": ({}, self._names),
             "copy": ({"array": int}, self._copy),
             "time_in_turns": ({"calls": list, "repeat": int, "min_seconds": (int, float)}, self._time_in_turns),
+            "time_networks": ({"runs": list, "repeat": int, "min_seconds": (int, float)}, self._time_networks),
         }
         self._deliveries: Mapping[str, tuple[_Schema, Callable[..., Answer]]] = {
             "store": ({"digest": str}, self._keep),
@@ -167,6 +173,10 @@ class SessionService:
                 "versions": {name: found for name in _DISTRIBUTIONS if (found := _version(name))},
             }
         return self._described, ()
+
+    def _device(self, device: str) -> Answer:
+        described = asdict(open_device(Device.of(device)).description)
+        return {**described, "device": str(described["device"])}, ()
 
     def _log(self) -> Answer:
         with (self._scratch / self.LOG).open("rb") as file:
@@ -249,13 +259,25 @@ class SessionService:
         seconds = steps_by_run(network, self._inputs(network, arrays, payload), samples)
         return {"shape": list(seconds.shape)}, [framing.raw(array(seconds))]
 
-    def _load_model(self, digest: str, threads: int) -> Answer:
+    def _time_networks(self, runs: list[Any], repeat: int, min_seconds: float) -> Answer:
+        times = time_networks(list(map(self._networked, runs)), repeat=repeat, min_seconds=min_seconds)
+        return {"times": [[list(t.samples), t.number] for t in times]}, ()
+
+    def _networked(self, run: Any) -> tuple[Model, dict[str, NDArray]]:
+        """A network, and arrays of this session as its inputs."""
+        match run:
+            case [int() as model, [*numbers]] if not any(map(_is_sent, numbers)):
+                network = self._models[self._known(model, self._models)]
+                return network, self._inputs(network, numbers, memoryview(b""))
+        raise ArgumentError(f"expected a network and arrays that are here, found {run!r:.80}")
+
+    def _load_model(self, digest: str, threads: int, device: str | None = None) -> Answer:
         if (file := self._content(digest)) is None:
             return _MISSING
         file.close()
         number, place = self._new(), self._stored(digest)
         try:
-            self._models[number] = load(place, threads=threads)
+            self._models[number] = load(place, device, threads=threads)
         except ArtifactError as error:
             if not place.exists():
                 return _MISSING

@@ -10,8 +10,8 @@ from sateen.graph_ir import GraphBuilder, build, default_pipeline
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.ops import Conv, WinogradConv
 from sateen.graph_ir.passes import run_pipeline
+from sateen.graph_ir.records import MOST_LINE_BYTES, parse_record
 from sateen.graph_ir.tune import Record, Records
-from sateen.graph_ir.tune.records import MOST_LINE_BYTES, parse_record
 from sateen.runtime import ArgumentError, Target
 from sateen.topi.computations.convolution import Blocks, Direct, Winograd
 from sateen.topi.types import TensorType
@@ -105,7 +105,7 @@ def test_a_file_that_is_none_or_too_large_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     path.write_text(f"{RECORD}\n")
     assert Records.read(path).records == (RECORD,)
-    monkeypatch.setattr("sateen.graph_ir.tune.records.MOST_BYTES", 10)
+    monkeypatch.setattr("sateen.graph_ir.records.MOST_BYTES", 10)
     with pytest.raises(ArgumentError, match="expected at most 10 bytes of records, found more"):
         Records.read(path)
 
