@@ -41,6 +41,7 @@ COUNT = Load(N, (ZERO,), INT64)
 HOLDS = ex.LT(NUMBER, const(2.0))
 WRITE = Store(Y, (ZERO,), NUMBER)
 I, V = Var("i"), Var("v", FLOAT32)
+ONLY = Buffer("only", (const(1),), FLOAT32, Scope.REGISTER)
 SMALL = Buffer("small", (FOUR,), FLOAT32, Scope.LOCAL)
 DOT = INTRINSICS["dot4_u8s8_x16"]
 SUMS = Buffer("sums", DOT.outputs[0].shape, DOT.outputs[0].dtype, Scope.LOCAL)
@@ -101,6 +102,7 @@ STATEMENTS: dict[type[Stmt], Stmt] = {
     dw.Wait: st.sequence(WRITE, dw.Wait(QUEUE, dw.Queue(opencl(), 1))),
     st.Prefetch: st.sequence(WRITE, st.Prefetch(X, (ZERO,))),
     st.Barrier: st.sequence(WRITE, st.Barrier(Scope.SHARED)),
+    st.Shuffle: st.Allocate(ONLY, st.sequence(WRITE, st.Shuffle(ONLY, (ZERO,), NUMBER, ZERO, 32))),
     st.Seq: st.sequence(WRITE, put(const(1.0))),
 }  # fmt: skip
 ONLY_TENSOR_EXPRESSIONS = {ex.IterVar, Read, Reduce}
@@ -146,6 +148,10 @@ REFUSED = {
     **{(emitter, dw.Wait): GIVES_NO_WORK for emitter in OF_KERNELS},
     **{(e, kind): "'D' is computed inside of a kernel" for e in OF_KERNELS for kind in (dw.Launch, dw.Copy)},
     ("the LLVM emitter", st.Barrier): "barrier",
+    ("the interpreter", st.Shuffle): "is executed by threads along threadIdx.x, found none",
+    ("the LLVM emitter", st.Shuffle): "a shuffle needs threads in warps that the target does not have",
+    ("the emitter of C99", st.Shuffle): "C99 has no threads of a warp that give values to each other",
+    **{(e, st.Shuffle): "expects whole warps of 32 threads along threadIdx.x, found 1" for e in OF_KERNELS},
     (
         "the LLVM emitter",
         st.Intrinsic,

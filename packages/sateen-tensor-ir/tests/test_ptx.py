@@ -157,6 +157,7 @@ def run_by_threads(function: Function, *arrays: Array) -> None:
     text = text.replace("llvm.nvvm.read.ptx.sreg.", "axis.").replace(
         "llvm.nvvm.barrier.cta.sync.aligned.all", "barrier"
     )
+    text = text.replace("llvm.nvvm.shfl.sync.idx.", "shuffle.")
     host = Target.host()
     place = threading.local()
     barrier = threading.Barrier(int(np.prod(kernel.block)))
@@ -166,6 +167,21 @@ def run_by_threads(function: Function, *arrays: Array) -> None:
         for register, i in AXES
     }
     called["barrier"] = wait(lambda _: barrier.wait(60) and None)
+    given_to_warp: dict[int, float] = {}
+
+    def shuffled(mask: int, value: float, lane: int, last: int) -> float:
+        assert (mask, last) == (-1, 31)
+        x, y, z = place.tid
+        own = x + kernel.block[0] * (y + kernel.block[1] * z)
+        given_to_warp[own] = value
+        barrier.wait(60)
+        result = given_to_warp[own // 32 * 32 + lane]
+        barrier.wait(60)
+        return result
+
+    for suffix, kind in (("f32", ctypes.c_float), ("i32", ctypes.c_int32)):
+        others = (ctypes.c_int32, ctypes.c_int32)
+        called[f"shuffle.{suffix}"] = ctypes.CFUNCTYPE(kind, ctypes.c_int32, kind, *others)(shuffled)
     addresses = {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in called.items()}
     loaded = LoadedObject(compile_for(text, host), [kernel.name], addresses)
     sizes = {v: a.shape[d] for b, a in zip(function.parameters, arrays, strict=True) for d, v in enumerate(b.shape)}

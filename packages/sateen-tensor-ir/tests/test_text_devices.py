@@ -1,5 +1,5 @@
 """The devices that tests make of this process notice what is wrong with kernels: barriers that are missing, or that not
-all threads reach, and code that does not compile."""
+all threads reach, as shuffles, and code that does not compile."""
 
 from __future__ import annotations
 
@@ -59,6 +59,36 @@ def test_a_barrier_that_some_threads_miss_is_an_error(launch_on: Callable[[str],
 
     with pytest.raises(DeviceError, match="f_0: not all threads of a block reach a barrier"):
         run_text(launch_on(target), only_for_some)
+
+
+SHUFFLES = {
+    "cuda-c": "__shfl_sync(0xffffffffu, S[threadIdx_x], 31 - threadIdx_x % 32)",
+    "metal": "simd_shuffle(S[threadIdx_x], ushort(31 - threadIdx_x % 32))",
+}
+
+
+@targets
+def test_a_shuffle_takes_the_values_of_its_warp(launch_on: Callable[[str], Any], target: str) -> None:
+    found = run_text(launch_on(target), lambda text: text.replace("S[63 - threadIdx_x]", SHUFFLES[target]))
+    np.testing.assert_array_equal(found, np.arange(128, dtype="float32").reshape(2, 2, 32)[:, :, ::-1].reshape(2, 64))
+
+
+@targets
+@pytest.mark.parametrize(
+    ("shuffle", "change"),
+    [
+        ("threadIdx_x < 32 ? {} : 0.0f", "31 - threadIdx_x % 32"),
+        ("threadIdx_x % 2 ? {} : 0.0f", "31 - threadIdx_x % 32"),
+        ("{}", "threadIdx_x"),
+    ],
+    ids=["one warp", "a part of a warp", "lanes of no thread"],
+)
+def test_a_shuffle_of_some_threads_is_an_error(
+    launch_on: Callable[[str], Any], target: str, shuffle: str, change: str
+) -> None:
+    wrong = shuffle.format(SHUFFLES[target].replace("31 - threadIdx_x % 32", change))
+    with pytest.raises(DeviceError, match="f_0: not all threads of a block reach a barrier or a shuffle"):
+        run_text(launch_on(target), lambda text: text.replace("S[63 - threadIdx_x]", wrong))
 
 
 @targets

@@ -1,8 +1,8 @@
 /* Blocks of threads on one processor: a thread is a fiber, which runs until the next barrier of its block.
 
-   A language's header says what is `position` there and calls `barrier`; a kernel is run by `run_kernel`. The threads
-   of a block run forwards and backwards in turns, so that a value that is read before all have stored is likely to be
-   another one. */
+   A language's header says what is `position` there and calls `barrier` and `shuffle`; a kernel is run by `run_kernel`.
+   The threads of a block run forwards and backwards in turns, so that a value that is read before all have stored is
+   likely to be another one. All threads of a block come to a shuffle together, as generated kernels promise. */
 #pragma once
 #include <setjmp.h>
 #include <stddef.h>
@@ -26,16 +26,40 @@ struct Fiber {
   jmp_buf place;
   void *stack;
   bool started, ended;
+  bool shuffles; /* Whether it waits for its warp, and not for its block. */
+  uint32_t given; /* Its value for other threads of the warp. */
   Position thread;
 };
 
+static const size_t warp_threads = 32;
+
 static jmp_buf scheduler;
-static Fiber *running;
+static Fiber *running, *fibers;
+static size_t threads;
+static bool is_refused; /* Whether a thread took a value of no thread of its warp. */
 static void (*work)(const void *);
 static const void *given;
 
-static void barrier() {
+static void wait(bool shuffles) {
+  running->shuffles = shuffles;
   if (_setjmp(running->place) == 0) _longjmp(scheduler, 1);
+}
+
+static void barrier() { wait(false); }
+
+/* The value of a lane of the warp. */
+template <class T> T shuffle(T value, unsigned lane) {
+  static_assert(sizeof(T) == 4, "registers have four bytes");
+  std::memcpy(&running->given, &value, 4);
+  wait(true);
+  size_t place = size_t(running - fibers) / warp_threads * warp_threads + lane;
+  if (lane >= warp_threads || place >= threads) {
+    is_refused = true;
+  } else {
+    std::memcpy(&value, &fibers[place].given, 4);
+  }
+  wait(true);
+  return value;
 }
 
 static void begin() {
@@ -65,26 +89,28 @@ __attribute__((noinline)) static void prepare(Fiber &fiber, Position thread) {
   makecontext(&fiber.begin, begin, 0);
 }
 
-/* Whether all threads of a block came to an end, having met at each barrier. */
-static bool run_block(Fiber *fibers, size_t count) {
+/* Whether all threads of a block came to an end, having met at each barrier and each shuffle. */
+static bool run_block(size_t count) {
   for (size_t round = 0;; ++round) {
-    size_t ended = 0;
+    size_t ended = 0, shuffling = 0;
     for (size_t i = 0; i < count; ++i) {
       Fiber &fiber = fibers[round % 2 ? count - 1 - i : i];
       if (fiber.ended) return false;
       running = &fiber;
       resume();
       ended += fiber.ended;
+      shuffling += !fiber.ended && fiber.shuffles;
     }
+    if (is_refused || (shuffling != 0 && shuffling != count)) return false;
     if (ended == count) return true;
     if (ended != 0) return false;
   }
 }
 
 static bool run_with_barriers(const int64_t *grid, const int64_t *size) {
-  static Fiber *fibers;
   static size_t most;
-  size_t count = size[0] * size[1] * size[2];
+  size_t count = threads = size[0] * size[1] * size[2];
+  is_refused = false;
   if (count > most) {
     fibers = (Fiber *)realloc(fibers, count * sizeof(Fiber));
     for (; most < count; ++most) fibers[most].stack = malloc(stack_bytes);
@@ -94,7 +120,7 @@ static bool run_with_barriers(const int64_t *grid, const int64_t *size) {
       for (block.x = 0; block.x < grid[0]; ++block.x) {
         for (size_t i = 0; i < count; ++i)
           prepare(fibers[i], {unsigned(i % size[0]), unsigned(i / size[0] % size[1]), unsigned(i / size[0] / size[1])});
-        if (!run_block(fibers, count)) return false;
+        if (!run_block(count)) return false;
       }
   return true;
 }

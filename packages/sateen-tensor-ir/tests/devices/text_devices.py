@@ -37,7 +37,11 @@ class Language:
     folder: str
     header: str
     heads: re.Pattern[str]
-    waits: str
+    waits: tuple[str, ...]
+
+    def has_waits(self, body: str) -> str:
+        """Whether threads wait for each other in the text of a kernel, as C++ spells it."""
+        return str(any(word in body for word in self.waits)).lower()
 
 
 LANGUAGES = {
@@ -46,10 +50,14 @@ LANGUAGES = {
         "metal",
         "metal_stdlib",
         re.compile(r"^kernel void (\w+)", re.MULTILINE),
-        "threadgroup_barrier(",
+        ("threadgroup_barrier(", "simd_shuffle("),
     ),
     "cuda-c": Language(
-        DeviceKind.CUDA, "cuda", "cuda_runtime.h", re.compile(r"^(\w+)\(.*\) \{$", re.MULTILINE), "__syncthreads("
+        DeviceKind.CUDA,
+        "cuda",
+        "cuda_runtime.h",
+        re.compile(r"^(\w+)\(.*\) \{$", re.MULTILINE),
+        ("__syncthreads(", "__shfl_sync("),
     ),
 }
 
@@ -113,7 +121,7 @@ class TextConnection:
         bodies = language.heads.split(text)[1:]
         runs = [
             f'extern "C" int run_{name}(const int64_t *grid, const int64_t *size, void *const *places, '
-            f"const int64_t *numbers) {{\n  return blocks::run_kernel({name}, {str(language.waits in body).lower()}, "
+            f"const int64_t *numbers) {{\n  return blocks::run_kernel({name}, {language.has_waits(body)}, "
             "grid, size, places, numbers);\n}\n"
             for name, body in zip(bodies[::2], bodies[1::2], strict=True)
         ]
@@ -147,7 +155,9 @@ class TextConnection:
     def launch(self, _queue: int, prepared: Any) -> None:
         name, run, *arguments = prepared
         if run(*arguments):
-            raise DriverError(Fault.OTHER, f"{name}: not all threads of a block reach a barrier")
+            raise DriverError(
+                Fault.OTHER, f"{name}: not all threads of a block reach a barrier or a shuffle, or one takes no value"
+            )
 
     def discard(self, prepared: object) -> None:
         pass

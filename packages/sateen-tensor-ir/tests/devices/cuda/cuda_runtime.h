@@ -10,6 +10,9 @@
 #define blockIdx (blocks::block)
 #define threadIdx (blocks::thread)
 inline void __syncthreads() { blocks::barrier(); }
+template <class T> T __shfl_sync(unsigned mask, T value, int lane) {
+  return blocks::shuffle(value, mask == 0xffffffffu ? unsigned(lane) : ~0u);
+}
 
 VECTORS(signed char, char)
 VECTORS(unsigned char, uchar)

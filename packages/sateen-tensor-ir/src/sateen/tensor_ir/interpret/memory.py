@@ -4,7 +4,7 @@ notice."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -115,13 +115,29 @@ def _conflict(other: Worker, worker: Worker) -> object | None:
 _END = object()
 
 
-def interleave(threads: Iterator[Iterator[None]]) -> Iterator[None]:
-    """Run threads from barrier to barrier; yields when all of them wait at a barrier."""
+def interleave(threads: Iterator[Iterator[str]]) -> Iterator[str]:
+    """Run threads from barrier to barrier; yields what for when all of them wait."""
     waiting = list(threads)
     while waiting:
         count = len(waiting)
-        waiting = [thread for thread in waiting if next(thread, _END) is not _END]
+        reached = [(thread, reason) for thread in waiting if (reason := next(thread, _END)) is not _END]
+        waiting = [thread for thread, _ in reached]
         if waiting:
-            if len(waiting) < count:
-                raise Trap(f"a barrier is reached by {len(waiting)} of {count} threads")
-            yield
+            reasons = sorted({str(reason) for _, reason in reached})
+            if len(waiting) < count or len(reasons) > 1:
+                raise Trap(f"a {' or a '.join(reasons)} is reached by {len(waiting)} of {count} threads")
+            yield reasons[0]
+
+
+def lane_of(lane: int, width: int) -> int:
+    """The lane of a shuffle. Traps if there is none in a warp of `width` threads."""
+    if not 0 <= lane < width:
+        raise Trap(f"a shuffle expects a lane below {width}, found {lane}")
+    return lane
+
+
+def taken(values: Mapping[Any, Any], place: tuple[Any, ...]) -> Any:
+    """What the thread at a place has laid down for others of its warp. Traps if there is no such thread."""
+    if place not in values:
+        raise Trap("a shuffle takes a value of a thread that the block does not have")
+    return values[place]

@@ -16,7 +16,7 @@ from sateen.tensor_ir.interpret import scalars
 from sateen.tensor_ir.interpret.blocks import MemoryPlace, Window, copy
 from sateen.tensor_ir.interpret.current_worker import CurrentWorker
 from sateen.tensor_ir.interpret.instructions import Execution
-from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory, interleave
+from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory, interleave, lane_of, taken
 from sateen.tensor_ir.interpret.python_expressions import PythonExpressions
 from sateen.tensor_ir.interpret.python_text import Program, ProgramText
 from sateen.tensor_ir.ir import expr as ex
@@ -41,6 +41,7 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Prefetch,
     Seq,
+    Shuffle,
     Stmt,
     Store,
     Timestamp,
@@ -97,7 +98,8 @@ def write_program(
     text = ProgramText(
         {
             "SharedMemory": SharedMemory, "Window": Window, "interleave": interleave, "clock": clock,
-            "product": product, "invoke": callees.invoke, "launch": callees.launch, "copy": copy,
+            "lane_of": lane_of, "taken": taken, "product": product, "copy": copy,
+            "invoke": callees.invoke, "launch": callees.launch,
         }
     )  # fmt: skip
     worker = CurrentWorker(all_written(function.body))
@@ -177,7 +179,9 @@ class _Writer:
             case Evaluate():
                 self.text.line(self.expressions.expr(s.value))
             case Barrier():
-                self.text.line("yield" if self.threads else "pass")
+                self.text.line("yield 'barrier'" if self.threads else "pass")
+            case Shuffle():
+                self.shuffle(s)
             case Prefetch():
                 self.text.line("pass")
             case Invoke():
@@ -236,6 +240,19 @@ class _Writer:
         by = f"_by({self.worker.text}, " if self.worker.is_contested(s.buffer) else "("
         self.text.line(f"{self.text.name(s.buffer)}.store{by}{self.expressions.indices(s.indices)}, {value})")
 
+    def shuffle(self, s: Shuffle) -> None:
+        """Each thread lays its value down, all wait, and each takes another one's; a value stays until all have."""
+        if LANE not in self.threads:
+            raise ExecutionError(f"{str(s).splitlines()[0]!r} is executed by threads along {LANE}, found none")
+        around = "".join(f"{name}, " for axis, name in self.threads.items() if axis in THREADS and axis != LANE)
+        own, key = self.threads[LANE], self.text.constant(s)
+        self.text.line(f"{self.warps}[({key}, {around}{own})] = {self.expressions.expr(s.value)}")
+        self.text.line("yield 'shuffle'")
+        lane = f"{own} // {s.width} * {s.width} + lane_of({self.expressions.expr(s.lane)}, {s.width})"
+        taken = f"taken({self.warps}, ({key}, {around}{lane}))"
+        self.text.line(f"{self.text.name(s.buffer)}.store({self.expressions.indices(s.indices)}, {taken})")
+        self.text.line("yield 'shuffle'")
+
     def intrinsic(self, s: Intrinsic[Instruction]) -> None:
         starts = "".join(f"{self.expressions.indices(region.indices)}, " for region in s.regions)
         memories = "".join(f"{self.text.name(buffer)}, " for buffer in s.buffers)
@@ -286,7 +303,7 @@ class _Writer:
 
     def is_simt(self, kernel: For) -> bool:
         if self.simt is None:
-            return any(isinstance(n, Barrier) for n in walk(kernel))
+            return any(isinstance(n, (Barrier, Shuffle)) for n in walk(kernel))
         return self.simt
 
     def kernel(self, s: For) -> None:
@@ -321,8 +338,8 @@ class _Writer:
             self.text.origin = s
             self.text.line("clock.tick()")
             positions = f"product({', '.join(ranges[a] for a in threads)})"
-            self.text.line(f"for barrier in interleave(map({thread}, {positions})):")
-            self.text.line(" clock.tick()")
+            self.text.line(f"for reason in interleave(map({thread}, {positions})):")
+            self.text.line(" if reason == 'barrier': clock.tick()")
             self.text.line("clock.tick()")
 
     def own_iteration(self, s: For, start: str, extent: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from sateen.runtime.device import Device
 from sateen.tensor_ir.ir.buffer import Address, Buffer, Load
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
-from sateen.tensor_ir.ir.stmt import Allocate, Function, Intrinsic, Invoke, Store, Timestamp
+from sateen.tensor_ir.ir.stmt import Allocate, Function, Intrinsic, Invoke, Shuffle, Store, Timestamp
 from sateen.tensor_ir.ir.visit import Node, walk
 
 Rules = Mapping[type[Node], Callable[[Any], tuple[Buffer, ...]]]
@@ -24,6 +24,7 @@ _READ: Rules = {
 _WRITTEN: Rules = {
     Store: lambda node: (node.buffer,),
     Address: lambda node: (node.buffer,) if "w" in node.access else (),
+    Shuffle: lambda node: (node.buffer,),
     Timestamp: lambda node: (node.buffer,),
     Invoke: lambda node: node.buffers,
     Launch: lambda node: node.buffers,

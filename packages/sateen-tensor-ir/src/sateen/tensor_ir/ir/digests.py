@@ -21,6 +21,7 @@ from sateen.tensor_ir.ir.stmt import (
     Let,
     Prefetch,
     Seq,
+    Shuffle,
     Store,
     Timestamp,
     While,
@@ -109,6 +110,8 @@ class _Writer:
                 code, own = node.instruction, _Writer()
                 yield repr([code.name, code.llvm, code.c99, code.opencl, node.extents, *map(self.buffer, node.buffers)])
                 yield repr([*map(own.buffer, code.buffers), "" if code.body is None else own.node(code.body)])
+            case Shuffle():
+                yield f"{self.buffer(node.buffer)} {node.width}"
             case Timestamp():
                 yield f"{self.buffer(node.buffer)}[{node.index}]"
             case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise() | Seq() | If() | While() | Evaluate():

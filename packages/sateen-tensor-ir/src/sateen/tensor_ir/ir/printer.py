@@ -39,6 +39,7 @@ from sateen.tensor_ir.ir.stmt import (
     Prefetch,
     Region,
     Seq,
+    Shuffle,
     Stmt,
     Store,
     Timestamp,
@@ -274,6 +275,9 @@ class _Printer:
             case Intrinsic():
                 outputs, inputs = (", ".join(map(self.region, regions)) for regions in (s.outputs, s.inputs))
                 yield f"{pad}intrinsic {s.instruction.name} {outputs}{f' = {inputs}' if inputs else ''}"
+            case Shuffle():
+                target = f"{self.names.of(s.buffer)}[{', '.join(self.expr(i) for i in s.indices)}]"
+                yield f"{pad}shuffle {target} = {self.expr(s.value)} from {self.expr(s.lane)} of {s.width}"
             case Timestamp():
                 yield f"{pad}timestamp {self.names.of(s.buffer)}[{s.index}]"
             case Evaluate():

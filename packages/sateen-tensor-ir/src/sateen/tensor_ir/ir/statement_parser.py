@@ -26,6 +26,7 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Prefetch,
     Region,
+    Shuffle,
     Stmt,
     Store,
     Timestamp,
@@ -95,7 +96,7 @@ class StatementParser:
         token = self.cursor.token
         rule: Callable[[int], Stmt | Around] | None = {
             "let": self.let, "allocate": self.allocate, "if": self.branch, "while": self.repeat,
-            "prefetch": self.prefetch, "barrier": self.barrier, "pass": self.nothing,
+            "prefetch": self.prefetch, "barrier": self.barrier, "shuffle": self.shuffle, "pass": self.nothing,
             "intrinsic": self.intrinsic, "invoke": self.invoke, "timestamp": self.timestamp,
             **dict.fromkeys(_LOOPS, self.loop),
         }.get(token.text)  # fmt: skip
@@ -204,6 +205,20 @@ class StatementParser:
             self.cursor.fail("a scope")
         self.cursor.end_of_line()
         return Barrier(scope)
+
+    def shuffle(self, _: int) -> Stmt:
+        token = self.cursor.token
+        target = self.expressions.expr()
+        if not isinstance(target, Load):
+            self.cursor.fail("an element of a buffer", token)
+        self.cursor.expect("=")
+        value = self.expressions.expr()
+        self.cursor.expect("from")
+        lane = self.expressions.expr()
+        self.cursor.expect("of")
+        width = self.cursor.integer()
+        self.cursor.end_of_line()
+        return Shuffle(target.buffer, target.indices, value, lane, width)
 
     def invoke(self, _: int) -> Stmt:
         callee = self.cursor.new_name()

@@ -2,7 +2,8 @@
 
     s = For(var, start, extent, kind, s) | If(e, s, s?) | While(e, s) | Let(var, e, s) | Allocate(buffer, s)
       | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Intrinsic(instruction, region...)
-      | Prefetch(buffer, e...) | Timestamp(buffer, i) | Barrier(scope) | Seq(s...)
+      | Prefetch(buffer, e...) | Timestamp(buffer, i) | Barrier(scope) | Shuffle(buffer, e..., value, lane, width)
+      | Seq(s...)
 
 Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code generators expand. Only loops over virtual
 threads (`VTHREAD`) are rewritten, by the pass `interleave_threads`.
@@ -237,6 +238,22 @@ class Barrier(Stmt):
     """Every thread that shares memory of `scope` waits here for the others."""
 
     scope: Scope = Scope.SHARED
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Shuffle(Stmt):
+    """buffer[indices] = the value that another thread of the same warp has: the one at `lane` of the `width` threads
+    along threadIdx.x that begin at a multiple of it.
+
+    All threads of a block execute it together. The value has 4 bytes, the buffer is a thread's own memory.
+    """
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    lane: Expr
+    width: int
     span: Span | None = None
 
 

@@ -30,6 +30,7 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Prefetch,
     Seq,
+    Shuffle,
     Stmt,
     Store,
     Timestamp,
@@ -136,6 +137,13 @@ class _Verifier(ExpressionVerifier):
                     self.expect(same, f"a queue waits for one of its own device, found {s.by} for {s.queue}")
             case Intrinsic():
                 self.intrinsic(s)
+            case Shuffle():
+                self.access(s.buffer, s.indices)
+                self.expect_type(s.value, s.buffer.dtype, f"buffer {s.buffer.name!r}")
+                own = s.buffer.scope.rank < Scope.WARP.rank
+                self.expect(own, f"a shuffle expects memory of one thread, found {described(s.buffer)}")
+                self.expect(s.value.dtype.bytes == 4, f"a shuffle expects a value of 4 bytes, found {s.value.dtype}")
+                self.expect(s.lane.dtype == INDEX, f"the lane of a shuffle expects index, found {s.lane.dtype}")
             case Timestamp():
                 self.access(s.buffer, (ex.const(s.index),))
                 self.expect(s.buffer.dtype == INT64, f"a timestamp expects int64, found {s.buffer.dtype}")

@@ -20,6 +20,7 @@ from sateen.tensor_ir.ir.stmt import (
     Intrinsic,
     Let,
     Prefetch,
+    Shuffle,
     Stmt,
     Store,
     lets,
@@ -100,7 +101,7 @@ class _Widths:
             return self._chain(s)
         if not all(self._expression(e) for e in children(s) if isinstance(e, Expr)):
             return False
-        accesses = (s,) if isinstance(s, (Store, Prefetch)) else s.regions if isinstance(s, Intrinsic) else ()
+        accesses = (s,) if isinstance(s, (Store, Prefetch, Shuffle)) else s.regions if isinstance(s, Intrinsic) else ()
         if not all(self._expression(access.buffer.offset(access.indices)) for access in accesses):
             return False
         if isinstance(s, Allocate) and not self._expression(s.buffer.span_bytes()):

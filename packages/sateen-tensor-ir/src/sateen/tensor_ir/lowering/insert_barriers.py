@@ -19,6 +19,7 @@ from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
+    LANE,
     THREAD_TAGS,
     THREADS,
     Allocate,
@@ -29,6 +30,7 @@ from sateen.tensor_ir.ir.stmt import (
     Let,
     LoopKind,
     Seq,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -147,6 +149,7 @@ class _Kernel:
         self.written = all_written(kernel)
         stores = Counter(b for n in walk(kernel) if isinstance(n, Stmt) for b in written_by(n))
         read = all_read(kernel)
+        self.shuffles = {n for n in walk(kernel) if isinstance(n, Shuffle)}
         self.exchanged = {b for b in self.written if b.scope is Scope.GLOBAL and (b in read or stores[b] > 1)}
         """Global memory that threads may not access in any order."""
         self.places = _Places(kernel, self.extents)
@@ -183,8 +186,10 @@ class _Kernel:
                 f"intrinsic {s.instruction.name!r} is executed by all threads of a warp together, and stands inside of "
                 f"{self.divergence}, which not all of them execute; put it outside"
             )
+        if isinstance(s, Shuffle):
+            self._check_shuffle(s)
         accesses = frozenset(self._accesses(s, self.open))
-        if not accesses:
+        if not accesses and not (self.shuffles and any(n in self.shuffles for n in walk(s))):
             return s
         barrier = self._before(accesses)
         match s:
@@ -200,6 +205,16 @@ class _Kernel:
                 self.pending |= accesses
                 inside = s
         return sequence(*barrier, inside)
+
+    def _check_shuffle(self, s: Shuffle) -> None:
+        what = str(s).splitlines()[0].strip()
+        if self.divergence is not None:
+            raise LoweringError(
+                f"{what!r} is executed by all threads of a block together, and stands inside of {self.divergence}, "
+                "which not all of them execute; put it outside"
+            )
+        if (count := self.extents.get(LANE, 1)) % s.width:
+            raise LoweringError(f"{what!r} expects whole warps of {s.width} threads along {LANE}, found {count}")
 
     def _before(self, accesses: frozenset[_Access]) -> tuple[Stmt, ...]:
         """The barrier that these accesses need before them, if any."""

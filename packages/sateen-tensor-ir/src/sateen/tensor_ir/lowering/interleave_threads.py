@@ -25,6 +25,7 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Prefetch,
     Seq,
+    Shuffle,
     Stmt,
     Store,
     Timestamp,
@@ -34,7 +35,7 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.visit import StatementRewriter, children, substitute, walk
 from sateen.tensor_ir.lowering.parts import Part, in_parts, widened
 
-_WHOLE = (Invoke, Timestamp, Launch, Copy, Wait)
+_WHOLE = (Invoke, Shuffle, Timestamp, Launch, Copy, Wait)
 """Statements that take buffers as a whole, so that no thread can have a part of one."""
 
 

@@ -35,6 +35,7 @@ from sateen.tensor_ir.lowering.remarks import Listener, unheard
 from sateen.tensor_ir.lowering.separate_lanes import separate_lanes
 from sateen.tensor_ir.lowering.serial_loops import serialize_loops
 from sateen.tensor_ir.lowering.share_warp_memory import share_warp_memory
+from sateen.tensor_ir.lowering.shuffle_in_warps import shuffle_in_warps
 from sateen.tensor_ir.lowering.simplify import simplify
 from sateen.tensor_ir.lowering.skip_regions import skip_regions
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, split_host_device
@@ -166,6 +167,11 @@ C = Pipeline(
 )
 
 
+def _with_shuffles(function: Function, setting: Setting) -> Function:
+    gpu = setting.machine.gpu
+    return function if gpu is None else _with_body(function, shuffle_in_warps(function.body, gpu.warp))
+
+
 def _kernels_as_text(
     device: Device, *own: tuple[str, FunctionPass], most_blocks: int | None = None
 ) -> Pipeline[DeviceProgram]:
@@ -191,8 +197,8 @@ def _kernels_as_text(
     )
 
 
-def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
-    """The passes for kernels of which LLVM makes the code."""
+def _kernels_by_llvm(device: Device, *own: tuple[str, FunctionPass]) -> Pipeline[DeviceProgram]:
+    """The passes for kernels of which LLVM makes the code: `own` those that not all devices need."""
     return Pipeline(
         (
             ("refuse_imports", lambda function, _: refuse_imports(function)),
@@ -204,6 +210,7 @@ def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
             ("unroll_register_loops", lambda function, _: unroll_register_loops(function)),
             ("expand_calls", _expand),
             ("check_expansion", lambda function, _: check_expansion(function)),
+            *own,
             ("share_warp_memory", lambda function, _: replace(function, body=share_warp_memory(function.body))),
             ("insert_barriers", lambda function, _: _with_body(function, insert_barriers(function.body))),
         ),
@@ -211,12 +218,13 @@ def _kernels_by_llvm(device: Device) -> Pipeline[DeviceProgram]:
     )
 
 
+_SHUFFLE = ("shuffle_in_warps", _with_shuffles)
 _JOIN = ("join_accesses", _with_moves)
 OPENCL = _kernels_as_text(opencl(), _JOIN)
-CUDA_C = _kernels_as_text(cuda(), _JOIN)
-METAL = _kernels_as_text(metal(), _JOIN)
+CUDA_C = _kernels_as_text(cuda(), _JOIN, _SHUFFLE)
+METAL = _kernels_as_text(metal(), _JOIN, _SHUFFLE)
 WEBGPU = _kernels_as_text(
     webgpu(), ("limit_data_indices", lambda function, _: limit_data_indices(function)), most_blocks=WEBGPU_BLOCKS
 )
-CUDA = _kernels_by_llvm(cuda())
+CUDA = _kernels_by_llvm(cuda(), _SHUFFLE)
 ROCM = _kernels_by_llvm(rocm())

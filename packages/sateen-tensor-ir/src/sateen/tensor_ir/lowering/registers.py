@@ -9,13 +9,13 @@ from math import ceil
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
-from sateen.tensor_ir.ir.stmt import Barrier, Evaluate, Invoke, Timestamp
+from sateen.tensor_ir.ir.stmt import Barrier, Evaluate, Invoke, Shuffle, Timestamp
 from sateen.tensor_ir.targets import Machine
 
 LEFT_FREE = 4
 """The registers that stay for operands."""
 
-OTHER_EFFECTS = (Barrier, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
+OTHER_EFFECTS = (Barrier, Shuffle, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
 """Statements with other effects than stores, among which no access moves."""
 
 LEAST_VECTOR_BYTES = 16

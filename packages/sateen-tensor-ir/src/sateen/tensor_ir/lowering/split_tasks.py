@@ -18,13 +18,14 @@ from sateen.tensor_ir.ir.stmt import (
     Invoke,
     LoopKind,
     Seq,
+    Shuffle,
     Stmt,
     Timestamp,
     sequence,
 )
 from sateen.tensor_ir.ir.visit import walk
 
-_STAYS = (Barrier, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
+_STAYS = (Barrier, Shuffle, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
 """Statements with other effects than stores."""
 
 

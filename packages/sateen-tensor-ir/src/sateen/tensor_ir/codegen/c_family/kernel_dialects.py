@@ -24,7 +24,8 @@ class KernelDialect(Dialect):
     which is `$number` (0, 1, 2) or `$letter` (x, y, z). `kernel` is a head, with its `$threads` of a block, along axes
     `$x`, `$y`, `$z`. `header` begins a text, `float64_header` one with float64. `spaces` are the words for kinds of
     memory before a type that is pointed to, `vectors` the names of element types in those of vectors, `aligned` an
-    array's attribute that makes it begin at a multiple of `$bytes`.
+    array's attribute that makes it begin at a multiple of `$bytes`. `shuffle` is the `$value` of another `$lane` of
+    the warp, if the language has one.
     """
 
     kernel: str
@@ -40,6 +41,7 @@ class KernelDialect(Dialect):
     spaces: Mapping[Scope, str]
     vectors: Mapping[str, str]
     aligned: str
+    shuffle: str | None = None
     header: str = ""
     float64_header: str = ""
     most_parameters: int | None = None
@@ -137,6 +139,7 @@ CUDA_C = KernelDialect(
     aligned=" __attribute__((aligned($bytes)))",
     constant="static __device__ const",
     barriers=dict.fromkeys((Scope.SHARED, Scope.GLOBAL), "__syncthreads();"),
+    shuffle="__shfl_sync(0xffffffffu, $value, $lane)",
 )  # fmt: skip
 """__syncthreads orders accesses to all memory of the block's threads. Constants are no `__constant__` memory, of which
 a module has 64 KiB."""
@@ -179,6 +182,7 @@ METAL = KernelDialect(
         Scope.SHARED: "threadgroup_barrier(mem_flags::mem_threadgroup);",
         Scope.GLOBAL: "threadgroup_barrier(mem_flags::mem_device);",
     },
+    shuffle="simd_shuffle($value, ushort($lane))",
     header="""\
 #include <metal_stdlib>
 #if __METAL_VERSION__ >= 320

@@ -17,7 +17,7 @@ from sateen.tensor_ir.functions.function import FLOAT64
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Const, Expr, Var, const
 from sateen.tensor_ir.ir.kernel import Kernel
-from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind
+from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind, Shuffle
 from sateen.tensor_ir.ir.visit import substitute, walk
 from sateen.tensor_ir.lowering.join_accesses import moved
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
@@ -157,6 +157,15 @@ class KernelText(Statements):
             self.statement(s.body)
         else:
             super().allocate(s)
+
+    def shuffle(self, s: Shuffle) -> None:
+        template = self.language.shuffle
+        if template is None:
+            super().shuffle(s)
+            return
+        self.begin(*s.indices, s.value, s.lane)
+        taken = Template(template).substitute(value=self.text(s.value), lane=self.text(s.lane))
+        self.line(f"{self.element(s.buffer, s.indices)} = {taken};")
 
     def barrier(self, s: Barrier) -> None:
         self.line(self.language.barriers[s.scope])

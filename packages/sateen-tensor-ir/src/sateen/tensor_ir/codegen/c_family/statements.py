@@ -28,6 +28,7 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Prefetch,
     Seq,
+    Shuffle,
     Stmt,
     Store,
     Timestamp,
@@ -71,6 +72,8 @@ class Statements(Expressions):
                 pass  # a hint, for which neither language has words that are safe beyond the end of an array
             case Barrier():
                 self.barrier(s)
+            case Shuffle():
+                self.shuffle(s)
             case Invoke():
                 self.invoke(s)
             case Launch() | Copy() | Wait():
@@ -236,6 +239,12 @@ class Statements(Expressions):
                 f"{self.dialect.name}, found [{', '.join(map(str, buffer.shape))}]"
             )
         return max(size, 1)
+
+    def shuffle(self, s: Shuffle) -> None:
+        raise CodegenError(
+            f"{self.function_name}: {self.dialect.name} has no threads of a warp that give values to each other, "
+            f"found {str(s).splitlines()[0].strip()!r}"
+        )
 
     def barrier(self, s: Barrier) -> None:
         raise CodegenError(

@@ -32,6 +32,7 @@ class Frame:
         """What has to end before the function may fail, as its caller gets its memory back then."""
         self.can_fail = False
         self.barrier: tuple[str, ...] = ()
+        self.shuffle: str | None = None
         """The instructions that wait for the other threads of a block; none where there are no such threads."""
 
     def place(self, buffer: Buffer) -> LlvmValue:

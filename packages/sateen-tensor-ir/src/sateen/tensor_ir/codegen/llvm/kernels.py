@@ -40,7 +40,8 @@ class KernelLanguage:
     """How one family of graphics processors says what kernels need.
 
     `block` and `thread` are the intrinsics that read an index, to which x, y or z is added; `attributes` are those of a
-    function, in which `{x}`, `{y}`, `{z}` and `{threads}` stand for the extents of a block.
+    function, in which `{x}`, `{y}`, `{z}` and `{threads}` stand for the extents of a block. `shuffle` takes a value of
+    another lane of the warp; the type is added to it.
     """
 
     architecture: Architecture
@@ -52,6 +53,7 @@ class KernelLanguage:
     attributes: str
     constant_space: int
     private_space: int
+    shuffle: str | None = None
 
 
 PTX = KernelLanguage(
@@ -64,6 +66,7 @@ PTX = KernelLanguage(
     attributes='"nvvm.reqntid"="{x},{y},{z}"',
     constant_space=GLOBAL_SPACE,  # in space 4 threads that read different places would wait for each other
     private_space=0,
+    shuffle="llvm.nvvm.shfl.sync.idx.",
 )
 GCN = KernelLanguage(
     AMDGPU,
@@ -117,6 +120,7 @@ class KernelFrame(Frame):
         super().__init__(writer)
         self.language = language
         self.barrier = language.barrier
+        self.shuffle = language.shuffle
 
     def place(self, buffer: Buffer) -> LlvmValue:
         """Storage of constant size, one place per buffer."""

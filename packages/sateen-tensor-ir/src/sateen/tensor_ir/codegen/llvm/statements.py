@@ -35,6 +35,7 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Prefetch,
     Seq,
+    Shuffle,
     Stmt,
     Store,
     Timestamp,
@@ -268,6 +269,23 @@ class Statements:
         self.writer.lines += (f"  {line}" for line in self.frame.barrier)
         self.memory.forget_all()
 
+    def _shuffle(self, s: Shuffle) -> None:
+        """The value of another thread of the warp (PTX ISA, shfl.sync). Raises CodegenError for other targets."""
+        if self.frame.shuffle is None:
+            raise CodegenError("a shuffle needs threads in warps that the target does not have")
+        self.expressions.memo.clear()
+        value, lane = self.expressions.value(s.value), self.writer.resized(self.expressions.value(s.lane), "i32")
+        name = f"{self.frame.shuffle}{'f32' if value.kind == 'float' else value.kind}"
+        self.writer.module.declarations[f"declare {value.type} @{name}(i32, {value.type}, i32, i32)"] = None
+        taken = self.writer.emit(
+            f"call {value.type} @{name}(i32 -1, {value.typed}, {lane.typed}, i32 {s.width - 1})", value.kind
+        )
+        store = Store(s.buffer, s.indices, s.value)
+        if self.registers.holds(s.buffer):
+            self.registers.store(store, taken)
+        else:
+            self.memory.store(store, taken)
+
     # Parallel regions.
 
     def _parallel(self, s: For) -> None:
@@ -344,4 +362,5 @@ _RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
     Wait: Statements._wait,
     Prefetch: Statements._prefetch,
     Barrier: Statements._barrier,
+    Shuffle: Statements._shuffle,
 }
