@@ -312,3 +312,14 @@ def test_structural_keys_look_at_a_shared_node_once():
     one, other = doubled(100), doubled(100)
     assert keys.of(one) != keys.of(other)  # two buffers
     assert len(keys) == 2 * 101 + 1  # they share the index
+
+
+def test_divisors_of_forms_are_those_of_both_ends_of_a_minimum(analyzer):
+    analyzer.bind(i, 0, 9)
+    for e, divisor in (
+        (i * 8 + 12, 4),
+        (ex.minimum(i * 8, 36), 4),
+        (ex.minimum(i * 8, 35), 1),
+        (ex.maximum(i * 8, 40) * 3 + 48, 24),
+    ):
+        assert analyzer.divisor(analyzer.form(e)) == divisor

@@ -68,6 +68,13 @@ def test_more_lanes_than_an_access_has_are_several_moves():
     assert text == "unrolled j in [0, 8):\n  vectorized j in [0, 4):\n    C[j * 4 + j] = A[j * 4 + j]"
 
 
+def test_tiles_that_overlap_at_the_end_begin_at_multiples_as_well():
+    text = joined("for i in [0, 4):\n  vectorized j in [0, 4):\n    C[min(i * 8, 20) + j] = A[min(i * 8, 20) + j]")
+    assert "vectorized" in text
+    text = joined("for i in [0, 4):\n  vectorized j in [0, 4):\n    C[min(i * 8, 21) + j] = A[min(i * 8, 21) + j]")
+    assert "vectorized" not in text
+
+
 def test_statements_of_a_body_are_done_for_all_lanes_one_after_the_other():
     text = joined("vectorized j in [0, 4):\n  C[j] = A[j]\n  C[j + 4] = A[j + 4] * 2.0f")
     assert text.count("vectorized") == 3
@@ -163,6 +170,20 @@ def test_places_are_as_aligned_as_the_text_says(target, shift):
     device.launch(device.prepare(kernels, k.name, (4, 1, 1), k.block, [m.part() for m in memory], ()))
     device.read(c.ctypes.data, memory[1].part())
     np.testing.assert_array_equal(c, 2 * a[shift : 256 + shift])
+
+
+def test_ptx_has_moves_in_tiles_that_overlap():
+    a = te.placeholder((100,), name="A")
+    c = te.compute((100,), lambda i: a[i] + 1.0, name="C")
+    s = te.create_schedule(c)
+    block, rest = s[c].split(c.op.axis[0], 64, tail="shift")
+    thread, lane = s[c].split(rest, 4)
+    s[c].bind(block, te.thread_axis("blockIdx.x"))
+    s[c].bind(thread, te.thread_axis("threadIdx.x"))
+    s[c].vectorize(lane)
+    buffers = {t: te.decl_buffer(t.shape, t.dtype, name=t.name, alignment=16) for t in (a, c)}
+    source = build(s, [a, c], target="cuda", buffers=buffers).source
+    assert source.count("ld.global.nc.v4") == source.count("st.global.v4") == 1
 
 
 def test_ptx_has_the_same_moves():

@@ -193,6 +193,25 @@ def _turns(s: Stmt) -> int:
 
 
 @pytest.fixture
+def interpreted() -> Callable[..., list[np.ndarray]]:
+    """A computation's outputs as scheduled for a target, by the interpreter, with instructions by their definitions."""
+    return _interpreted
+
+
+def _interpreted(
+    function: Callable[..., Computation],
+    *arrays: np.ndarray,
+    epilogue: Callable[[View], View] | None = None,
+    target: str = "cuda -mcpu=sm_80",
+) -> list[np.ndarray]:
+    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    outputs, lowered = _for_device(function, views, epilogue, Machine.of(target))
+    results = [np.zeros(v.shape, v.dtype.numpy) for v in outputs]
+    run(lowered, [*arrays, *results])
+    return results
+
+
+@pytest.fixture
 def by_threads() -> Callable[..., list[np.ndarray]]:
     """A computation's outputs for a device with blocks of 8 threads in warps of 4, by the interpreter, which executes
     thread by thread and traps races and missing barriers."""

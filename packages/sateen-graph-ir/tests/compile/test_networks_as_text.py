@@ -83,3 +83,33 @@ def test_an_artifact_of_cuda_c_is_for_its_compiler() -> None:
     message = "artifact: compiled for cuda-c, whose kernels are text for nvcc and no driver; compile the model for cuda"
     with pytest.raises(ArtifactError, match=f"^{message}$"):
         runtime.load(build(parse_graph(MIXED, OPS), "cuda-c"))
+
+
+HALVES = """\
+graph net
+  input %x: {dtype}[3, 100, 72]
+  input %w: {dtype}[72, 200]
+  input %b: {dtype}[200]
+  %p: {dtype}[3, 100, 200] = mat_mul(%x, %w)
+  %s: {dtype}[3, 100, 200] = add(%p, %b)
+  %o: {dtype}[3, 100, 200] = relu(%s)
+  output %o"""
+
+
+@pytest.mark.parametrize(("dtype", "arch"), [("float16", 75), ("float16", 90), ("bfloat16", 80)])
+def test_products_of_short_floats_are_on_tensor_cores_without_spills(dtype: str, arch: int, tmp_path: Path) -> None:
+    artifact = build(parse_graph(HALVES.format(dtype=dtype), OPS), f"cuda -mcpu=sm_{arch}")
+    (launch,) = artifact.launches
+    assert launch.block[0] == 32
+    assert b"wmma.mma.sync" in artifact.kernels
+    assert "0 bytes spill stores" in assembled(artifact.kernels, arch, tmp_path)
+
+
+def assembled(ptx: bytes, arch: int, folder: Path) -> str:
+    """What ptxas says of a module."""
+    ptxas = shutil.which("ptxas")
+    if ptxas is None:
+        pytest.skip("ptxas is not installed: apt package nvidia-cuda-toolkit, or the wheel nvidia-cuda-nvcc")
+    (folder / "kernels.ptx").write_bytes(ptx)
+    command = [ptxas, "-v", f"-arch=sm_{arch}", "kernels.ptx", "-o", "kernels.cubin"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=True).stderr

@@ -10,7 +10,7 @@ from typing import ClassVar
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import products
-from sateen.topi.computations.products import Packed, Strassen, Tiled, determinant
+from sateen.topi.computations.products import Packed, Strassen, Tiled, Warped, determinant
 from sateen.topi.computations.strips import Strips
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import (
@@ -32,7 +32,7 @@ UNPACKED_SLOWDOWN = 1.1
 class MatMul(Operator):
     """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Packed, Strassen, Tiled, Strips)
+    methods: ClassVar[tuple[type[Method], ...]] = (Packed, Strassen, Tiled, Warped, Strips)
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from math import gcd
 
 from sateen.tensor_ir.arith.comparisons import decide, in_steps, slack
 from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
@@ -152,6 +153,18 @@ class Analyzer(Ranges):
         if high is not None and high <= 0:
             return a if isinstance(e, ex.Min) else b
         return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
+
+    def divisor(self, form: Linear) -> int:
+        """A number that divides the form's value, whatever its variables are; 0 divides 0 only.
+
+        min(8·i, 24) is a multiple of 8.
+        """
+        return gcd(form.constant, *(c * self._divisor(atom) for atom, c in form.terms.items()))
+
+    def _divisor(self, atom: Expr) -> int:
+        if isinstance(atom, ex.Min | ex.Max):
+            return gcd(self.divisor(self.form(atom.a)), self.divisor(self.form(atom.b)))
+        return 1
 
     def recombine(self, form: Linear) -> Linear:
         """k·(x // k) + x % k is x."""

@@ -12,7 +12,7 @@ from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.interpret.elements import ElementOracle
 from sateen.tensor_ir.intrinsics.call import body_of_call
 from sateen.tensor_ir.intrinsics.code import FunctionText, StatementText, TileCall, VectorCall, WarpCall
-from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Const
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.te.blocks import BlockBody
@@ -99,6 +99,11 @@ class TensorIntrinsic:
     def by_warp(self) -> bool:
         """Whether the threads of a warp execute it together."""
         return any(isinstance(code, WarpCall) for code in self.llvm)
+
+    def is_fragment(self, operand: Tensor) -> bool:
+        """Whether the threads of a warp hold the operand in registers, each a part of it."""
+        declared = dict(zip(self.operands, self.storage, strict=True))
+        return self.by_warp and declared[operand].scope is Scope.WARP
 
     def code_for(self, features: frozenset[str]) -> VectorCall | TileCall | FunctionText | WarpCall | None:
         """The code for a processor with these features, by LLVM's names; None if it has too few for any."""

@@ -32,6 +32,9 @@ class Instruction(Protocol):
     def by_warp(self) -> bool:
         """Whether the threads of a warp execute it together."""
 
+    def is_fragment(self, operand: Any) -> bool:
+        """Whether the threads of a warp hold the operand in registers, each a part of it."""
+
     def shape_of(self, operand: Any) -> tuple[int, ...]:
         """The shape of an operand."""
 

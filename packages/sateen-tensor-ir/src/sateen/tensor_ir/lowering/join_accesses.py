@@ -134,8 +134,8 @@ class _Lanes:
         inner = {lane, *(let.var for let in self.chain)}
         if form.terms.get(lane, 0) != 1 or any(not inner.isdisjoint(walk(atom)) for atom in others.terms):
             return 1
-        steps = (others.constant, *others.terms.values(), self.count)
-        size = gcd(b.alignment, self.most_bytes, *(n * b.dtype.bytes for n in steps))
+        steps = gcd(self.analyzer.divisor(others), self.count)
+        size = gcd(b.alignment, self.most_bytes, steps * b.dtype.bytes)
         return max(1, (size & -size) // b.dtype.bytes)
 
     def copy(self, b: Buffer, width: int) -> Buffer:

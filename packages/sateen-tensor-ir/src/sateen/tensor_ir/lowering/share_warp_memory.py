@@ -8,6 +8,7 @@ from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import LANE, THREADS, Allocate, For, Intrinsic, Stmt, Store
 from sateen.tensor_ir.ir.visit import StatementRewriter, walk
 from sateen.tensor_ir.lowering.parts import Part, in_parts, widened
@@ -83,7 +84,7 @@ def _holds_fragments(s: Allocate) -> bool:
     """Whether the threads of a warp hold the memory as fragments. Raises LoweringError if something reads or writes
     single elements of them."""
     users = [n for n in walk(s.body) if isinstance(n, (Store, Intrinsic)) and s.buffer in all_read(n) | all_written(n)]
-    together = [n for n in users if isinstance(n, Intrinsic) and n.instruction.by_warp]
+    together = [n for n in users if isinstance(n, Intrinsic) and _takes_fragments(n, s.buffer)]
     if together and len(together) < len(users):
         other = next(n for n in users if n not in together)
         raise LoweringError(
@@ -92,6 +93,12 @@ def _holds_fragments(s: Allocate) -> bool:
             f"found {str(other).splitlines()[0]}"
         )
     return bool(together)
+
+
+def _takes_fragments(s: Intrinsic[Instruction], buffer: Buffer) -> bool:
+    """Whether an operand of an instruction is in this memory, and declared to be the fragments of a warp's threads."""
+    operands = zip(s.instruction.operands, s.regions, strict=True)
+    return any(r.buffer is buffer and s.instruction.is_fragment(operand) for operand, r in operands)
 
 
 def _check_use(s: Allocate) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sateen.runtime.device import DeviceKind
+from sateen.runtime.dtype import DType
 from sateen.runtime.target import Target
 
 
@@ -36,6 +37,13 @@ class Gpu:
     """Elements of 4 bytes that a thread computes at once."""
     shared_banks: int = 32
     """Threads access so many words of 4 bytes of shared memory at once, if no two are a multiple of it apart."""
+    product_rates: tuple[tuple[str, float], ...] = ()
+    """The types of factors that warps multiply as tiles (`wmma`), and the multiply-adds of a unit in the time that its
+    threads take for one of float32."""
+
+    def product_rate(self, dtype: DType) -> float:
+        """The rate of products of tiles of a type; 0 where there are none."""
+        return dict(self.product_rates).get(str(dtype), 0.0)
 
     def memory_cycles(self, moved: float) -> float:
         """The time of so many bytes of memory, in multiply-adds of a unit."""
@@ -51,22 +59,25 @@ class Gpu:
         """The device of a target: its generation (`-mcpu`), or any of its kind. None for a processor."""
         if target.device_kind is DeviceKind.CPU:
             return None
-        return _GENERATIONS.get(target.cpu, _KINDS.get(target.device_kind, _ANY))
+        found = _GENERATIONS.get(target.cpu, _KINDS.get(target.device_kind, _ANY))
+        return found if target.kind == "cuda" else replace(found, product_rates=())
 
 
 _ANY = Gpu(16, 1024, 32, 256, 32 << 10, 128, 2e11)
 """The assumptions for a device of which nothing is known: OpenCL 1.2 (table 4.3) promises these 32 KiB, and nearly all
 have 256 threads in a block."""
 
-_VOLTA = Gpu(80, 2048, 32, 1024, 48 << 10, 255, 9e11)
+_VOLTA = Gpu(80, 2048, 32, 1024, 48 << 10, 255, 9e11, product_rates=(("float16", 8.0),))
+_AMPERE = replace(_VOLTA, product_rates=(("float16", 16.0), ("bfloat16", 16.0)))
+_OF_GRAPHICS = replace(_VOLTA, unit_threads=1536, product_rates=(("float16", 4.0), ("bfloat16", 4.0)))
 
 _GENERATIONS = {
     "sm_70": _VOLTA,
     "sm_75": replace(_VOLTA, units=40, unit_threads=1024, bandwidth=3.2e11),
-    "sm_80": replace(_VOLTA, units=108, bandwidth=1.5e12, multiply_adds=9e10),
-    "sm_86": replace(_VOLTA, units=82, unit_threads=1536, bandwidth=9e11, multiply_adds=2.2e11),
-    "sm_89": replace(_VOLTA, units=58, unit_threads=1536, bandwidth=3e11, multiply_adds=2.6e11),
-    "sm_90": replace(_VOLTA, units=132, bandwidth=3.3e12, multiply_adds=2.2e11),
+    "sm_80": replace(_AMPERE, units=108, bandwidth=1.5e12, multiply_adds=9e10),
+    "sm_86": replace(_OF_GRAPHICS, units=82, bandwidth=9e11, multiply_adds=2.2e11),
+    "sm_89": replace(_OF_GRAPHICS, units=58, bandwidth=3e11, multiply_adds=2.6e11),
+    "sm_90": replace(_AMPERE, units=132, bandwidth=3.3e12, multiply_adds=2.2e11),
     "processor": Gpu(16, 1, 1, 256, 32 << 10, 128, 2e10, multiply_adds=5e10, access_bytes=4, vector=8),
 }
 """Generations of CUDA by the name of their code, each as its usual product: V100, T4, A100, A10 to RTX 3090, L4, H100
@@ -75,7 +86,7 @@ whose shared memory has a fixed size get 48 KiB on all. A processor that OpenCL 
 driver, runs a thread on vectors: its registers are 16 of 8 elements (AVX2)."""
 
 _KINDS = {
-    DeviceKind.CUDA: _GENERATIONS["sm_75"],
+    DeviceKind.CUDA: replace(_GENERATIONS["sm_75"], product_rates=()),
     DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11),
     DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11, multiply_adds=1.6e11),
     DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11, access_bytes=4),

@@ -1,7 +1,14 @@
 """Computations with their schedules, and the common parts of schedules."""
 
 from sateen.topi.schedules.by_element import schedule_by_element
-from sateen.topi.schedules.computation import Computation, ScheduleFunction, ScheduleTable, for_machines, on_cpu
+from sateen.topi.schedules.computation import (
+    Computation,
+    ScheduleFunction,
+    ScheduleTable,
+    for_machines,
+    on_cpu,
+    on_devices,
+)
 from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of
 from sateen.topi.schedules.injective import INJECTIVE, schedule_injective
 from sateen.topi.schedules.kind import Kind, kind_of
@@ -9,6 +16,7 @@ from sateen.topi.schedules.register_tiles import (
     ReductionTile,
     accumulator_type,
     balanced,
+    between,
     elements,
     extent_of,
     host_of,
@@ -44,6 +52,14 @@ from sateen.topi.schedules.thread_tiles import (
     shared_terms,
     term_time,
 )
+from sateen.topi.schedules.warp_tiles import (
+    Factor,
+    WarpTile,
+    fitting_warp_tiles,
+    schedule_warp_tiles,
+    store_lanes,
+    warp_tile_time,
+)
 
 __all__ = [
     "ALONE_TERMS",
@@ -54,6 +70,7 @@ __all__ = [
     "OWN_PARTS",
     "TILES_OF_PART",
     "Computation",
+    "Factor",
     "Kind",
     "ReductionTile",
     "Rows",
@@ -61,9 +78,11 @@ __all__ = [
     "ScheduleTable",
     "Shares",
     "ThreadTile",
+    "WarpTile",
     "access_lanes",
     "accumulator_type",
     "balanced",
+    "between",
     "bind_elements",
     "bind_tile",
     "blocks",
@@ -71,6 +90,7 @@ __all__ = [
     "elements",
     "extent_of",
     "fitting_tiles",
+    "fitting_warp_tiles",
     "flattened",
     "for_machines",
     "host_of",
@@ -82,6 +102,7 @@ __all__ = [
     "loop_kind",
     "loops",
     "on_cpu",
+    "on_devices",
     "one_thread",
     "own_columns",
     "owns_its_memory",
@@ -93,14 +114,17 @@ __all__ = [
     "register_tile",
     "schedule_by_element",
     "schedule_injective",
+    "schedule_warp_tiles",
     "shape_of",
     "share_among_threads",
     "shared_out",
     "shared_terms",
+    "store_lanes",
     "sum_lanes",
     "term_time",
     "threads_for",
     "tile_rows",
     "unflattened",
     "vector_of",
+    "warp_tile_time",
 ]

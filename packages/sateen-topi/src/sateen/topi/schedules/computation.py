@@ -26,6 +26,11 @@ def on_cpu(schedule: ScheduleFunction) -> ScheduleTable:
     return {DeviceKind.CPU: schedule}
 
 
+def on_devices(schedule: ScheduleFunction) -> ScheduleTable:
+    """A schedule for the blocks of threads of devices only."""
+    return {kind: schedule for kind in DeviceKind if kind is not DeviceKind.CPU}
+
+
 def for_machines(on_processor: ScheduleFunction, on_device: ScheduleFunction) -> ScheduleTable:
     """A schedule for the cores of a CPU, and one for the blocks of threads of any other device (`Machine.gpu`)."""
     return {kind: on_processor if kind is DeviceKind.CPU else on_device for kind in DeviceKind}

@@ -38,6 +38,8 @@ class Addresses:
         self.base: dict[Buffer, LlvmValue] = {}
         """The addresses of first elements."""
         self._offsets: dict[int, tuple[Any, Linear]] = {}
+        self._divisors: dict[str, int] = {}
+        """Numbers that divide values of terms, by their names."""
 
     def offset_form(self, access: Load | Store | Prefetch) -> Linear:
         """The flat offset of an access, in elements, over loop variables."""
@@ -71,6 +73,7 @@ class Addresses:
             if value.literal is not None:
                 constant += int(value.literal) * coefficient
             else:
+                self._divisors[value.text] = self.environment.analyzer.divisor(Linear(0, {atom: 1}))
                 known = terms.get(value.text, (value, 0))
                 terms[value.text] = (value, known[1] + coefficient)
         return constant, tuple(sorted(terms.values(), key=lambda t: (self.writer.depth_of(t[0]), t[0].text)))
@@ -116,7 +119,7 @@ class Addresses:
     def alignment(self, buffer: Buffer, constant: int, terms: Terms) -> int:
         """The number of bytes of which the address is known to be a multiple."""
         size = buffer.dtype.bytes
-        steps = gcd(buffer.alignment, constant * size, *(c * size for _, c in terms))
+        steps = gcd(buffer.alignment, constant * size, *(c * size * self._divisors.get(v.text, 1) for v, c in terms))
         return steps & -steps
 
     def _elements(self, buffer: Buffer) -> LlvmValue:

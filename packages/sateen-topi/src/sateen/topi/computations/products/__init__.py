@@ -1,6 +1,7 @@
 """Products of matrices: computations, methods and schedules, by the kind of machine; determinants."""
 
 from sateen.topi.computations.products.by_thread_tiles import Tiled
+from sateen.topi.computations.products.by_warp_tiles import Warped
 from sateen.topi.computations.products.determinants import determinant
 from sateen.topi.computations.products.matrix_product import matmul, packed_layout
 from sateen.topi.computations.products.methods import Packed, Strassen, matmul_candidates
@@ -17,6 +18,7 @@ __all__ = [
     "Packed",
     "Strassen",
     "Tiled",
+    "Warped",
     "determinant",
     "matmul",
     "matmul_candidates",

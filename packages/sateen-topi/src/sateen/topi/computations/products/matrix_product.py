@@ -12,6 +12,7 @@ from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
 from sateen.topi.computations.arguments import require_numbers, require_views, require_weight
 from sateen.topi.computations.products.by_thread_tiles import Tiled, device_method
+from sateen.topi.computations.products.by_warp_tiles import Warped, matmul_on_warps
 from sateen.topi.computations.products.shapes import PANEL_WIDTH, ProductShapes, is_one_matrix, matmul_shape
 from sateen.topi.computations.strips import Strips, bind_strips
 from sateen.topi.methods import Method
@@ -87,6 +88,8 @@ def matmul(a: View, b: View, layout: Layout | None = None, method: Method | None
     layout = layout or Layout.row_major(len(shape))
     if a.shape[-1] == 0:
         return Computation((compute(shape, lambda *_: te.const(0, a.dtype), "zeros", layout),))
+    if isinstance(method, Warped) and layout.is_row_major:
+        return matmul_on_warps(a, b, method)
     kind = accumulator_type(a.dtype)
     k = te.reduce_axis(a.shape[-1], "k")
     right = _Right(b, kind)

@@ -11,6 +11,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.products import strassen
 from sateen.topi.computations.products.by_thread_tiles import device_candidates
+from sateen.topi.computations.products.by_warp_tiles import warp_candidates
 from sateen.topi.computations.products.matrix_product import panel_value, panel_vectors
 from sateen.topi.computations.products.shapes import ProductShapes
 from sateen.topi.methods import Candidate, Method
@@ -54,4 +55,6 @@ def matmul_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine:
     """All methods for a [..., m, k] · b [..., k, n] on a machine, best first."""
     if machine.gpu is None:
         return cpu_candidates(a, b, dtype, machine)
-    return device_candidates(ProductShapes.of(a, b, dtype), machine.gpu)
+    shapes = ProductShapes.of(a, b, dtype)
+    found = [*device_candidates(shapes, machine.gpu), *warp_candidates(shapes, machine.gpu)]
+    return sorted(found, key=lambda c: c.cycles)
