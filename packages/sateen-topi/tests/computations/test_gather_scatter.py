@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import Machine, build, te
+from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.computations import gather_scatter
 from sateen.topi.schedules import schedule_injective
 from sateen.topi.types import placeholder
@@ -80,3 +81,53 @@ def test_a_cache_is_updated_from_where_each_item_is(computed, circular):
     places = [[3, 0] if circular else [2, 3], [1, 2]]
     for item, place in zip(y, places, strict=True):
         np.testing.assert_array_equal(np.flatnonzero(item[:, 0]), sorted(place))
+
+
+RUNS = [*(("by_threads", reduction) for reduction in gather_scatter.REDUCTIONS), ("on_device", "add")]
+
+
+@pytest.mark.parametrize(("devices", "reduction"), RUNS)
+@pytest.mark.parametrize(
+    ("data", "indices", "axis", "dtype"),
+    [
+        ((70,), (90,), 0, "float32"), ((6, 5, 3), (4, 40, 2), 1, "float16"), ((40, 3), (3, 3), 0, "int64"),
+        ((3, 60), (3, 0), 1, "int8"), ((2, 0), (2, 0), 1, "float32"), ((2, 700), (2, 20), 1, "uint8"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_devices_scatter_elements_as_processors(request, random, devices, reduction, data, indices, axis, dtype):
+    def scattered(x, i, u):
+        return gather_scatter.scatter_elements(x, i, u, axis, reduction)
+
+    as_processors(request.getfixturevalue(devices), random, scattered, data, indices, indices, data[axis], dtype)
+
+
+@pytest.mark.parametrize(("devices", "reduction"), RUNS)
+@pytest.mark.parametrize(
+    ("data", "indices", "dtype"),
+    [
+        ((9, 4), (50, 1), "float32"),
+        ((6, 7), (5, 9, 2), "float64"),
+        ((6, 700), (30, 1), "int32"),
+        ((5,), (1, 1), "int8"),
+    ],
+    ids=str,
+)
+def test_devices_scatter_slices_as_processors(request, random, devices, reduction, data, indices, dtype):
+    def scattered(x, i, u):
+        return gather_scatter.scatter_nd(x, i, u, reduction)
+
+    updates = (*indices[:-1], *data[indices[-1] :])
+    as_processors(request.getfixturevalue(devices), random, scattered, data, indices, updates, data[0], dtype)
+
+
+def as_processors(run, random, function, data, indices, updates, extent, dtype):
+    """A device gives what the definition gives, for indices of which many are equal and some out of range."""
+    places = random.integers(-extent - 2, extent + 2, indices)
+    places[random.random(indices) < 0.1] = 2**62
+    places[random.random(indices) < 0.1] = -(2**63)
+    arrays = [random.integers(0, 7, data).astype(dtype), places, random.integers(0, 4, updates).astype(dtype)]
+    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    (expected,) = evaluate([function(*views).view.tensor], {v.tensor: a for v, a in zip(views, arrays, strict=True)})
+    (found,) = run(function, *arrays)
+    np.testing.assert_array_equal(found, np.asarray(expected).astype(found.dtype))

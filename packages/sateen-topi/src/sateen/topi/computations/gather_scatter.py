@@ -6,9 +6,12 @@ can't report: a gather reads the nearest element, and a scatter leaves the updat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 
 from sateen.tensor_ir import te
+from sateen.tensor_ir.ir import int_range
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations.arguments import (
@@ -22,7 +25,8 @@ from sateen.topi.computations.arguments import (
     require_views,
     require_whole_numbers,
 )
-from sateen.topi.schedules import Computation, loops, vector_of
+from sateen.topi.computations.block_updates import NOWHERE, Updates
+from sateen.topi.schedules import Computation, each_thread, loops, unflattened, vector_of
 from sateen.topi.types import Layout, View, compute
 
 
@@ -107,13 +111,25 @@ def scatter_elements(data: View, indices: View, updates: View, axis: int, reduct
 
     def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
         with loops(ib, indices.shape) as index:
-            place = ib.let("place", chosen[tuple(index)].astype("index"))
-            where = ib.let("where", te.select(place < 0, place + data.shape[axis], place))
+            where = _where(ib, chosen[tuple(index)], data.shape[axis])
             target = (*index[:axis], where, *index[axis + 1 :])
             with ib.if_scope(te.all(where >= 0, where < data.shape[axis])):
                 out[target] = REDUCTIONS[reduction](out[target], new[tuple(index)])
 
-    return _scatter(data, indices, updates, write)
+    around = (*indices.shape[:axis], *indices.shape[axis + 1 :])
+
+    def at(row: Expr, place: Expr) -> tuple[Expr, ...]:
+        index = unflattened(row, around)
+        return (*index[:axis], place, *index[axis:])
+
+    def updates_of(ib: IRBuilder, chosen: BufferPointer, new: BufferPointer) -> Updates:
+        return Updates(
+            (prod(around), indices.shape[axis], 1), data.shape[axis],
+            lambda row, i: _slot(ib, [chosen[at(row, i)]], data.shape[axis : axis + 1]),
+            lambda row, i, _: new[at(row, i)], lambda row, slot, _: at(row, slot), REDUCTIONS[reduction],
+        )  # fmt: skip
+
+    return _scatter(data, indices, updates, write, updates_of)
 
 
 def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none") -> Computation:
@@ -129,16 +145,23 @@ def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none"
 
     def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
         with loops(ib, indices.shape[:-1]) as index:
-            places = []
-            for d in range(depth):
-                place = ib.let(f"place{d}", chosen[(*index, d)].astype("index"))
-                places.append(ib.let(f"where{d}", te.select(place < 0, place + data.shape[d], place)))
+            places = [_where(ib, chosen[(*index, d)], data.shape[d]) for d in range(depth)]
             inside = [c for p, extent in zip(places, data.shape, strict=False) for c in (p >= 0, p < extent)]
             with ib.if_scope(te.all(*inside)), loops(ib, data.shape[depth:], vector_of(data)) as rest:
                 target = (*places, *rest)
                 out[target] = REDUCTIONS[reduction](out[target], new[(*index, *rest)])
 
-    return _scatter(data, indices, updates, write)
+    around, inner = indices.shape[:-1], data.shape[depth:]
+
+    def updates_of(ib: IRBuilder, chosen: BufferPointer, new: BufferPointer) -> Updates:
+        return Updates(
+            (1, prod(around), prod(inner)), prod(data.shape[:depth]),
+            lambda _, i: _slot(ib, [chosen[(*unflattened(i, around), d)] for d in range(depth)], data.shape),
+            lambda _, i, e: new[(*unflattened(i, around), *unflattened(e, inner))],
+            lambda _, slot, e: (*unflattened(slot, data.shape[:depth]), *unflattened(e, inner)), REDUCTIONS[reduction],
+        )  # fmt: skip
+
+    return _scatter(data, indices, updates, write, updates_of)
 
 
 def tensor_scatter(
@@ -173,12 +196,38 @@ def tensor_scatter(
     return Computation((compute(cache.shape, element, "tensor_scatter", layout),))
 
 
+def _where(ib: IRBuilder, index: Expr, extent: int) -> Expr:
+    """The place that an index means, which may be outside of [0, extent)."""
+    place = ib.let("place", index.astype("index"))
+    return ib.let("where", te.select(place < 0, place + extent, place))
+
+
+def _slot(ib: IRBuilder, indices: Sequence[Expr], extents: Sequence[int]) -> Expr:
+    """The row-major position that indices mean; NOWHERE if one of them is out of range.
+
+    Indices are limited as data first, so that arithmetic on them has bounds.
+    """
+    slot: Expr = te.const(0)
+    is_inside: Expr = te.const(True)
+    for index, extent in zip(indices, extents, strict=False):
+        low, high = int_range(index.dtype)
+        limited = te.minimum(index, te.const(min(extent, high), index.dtype))
+        limited = te.maximum(limited, te.const(max(-extent - 1, low), index.dtype))
+        where = _where(ib, limited, extent)
+        is_inside = te.all(is_inside, where >= 0, where < extent)
+        slot = slot * extent + te.minimum(te.maximum(where, 0), extent - 1)
+    return te.select(is_inside, slot, te.const(NOWHERE))
+
+
 def _scatter(
     data: View,
     indices: View,
     updates: View,
     write: Callable[[IRBuilder, BufferPointer, BufferPointer, BufferPointer], None],
+    updates_of: Callable[[IRBuilder, BufferPointer, BufferPointer], Updates],
 ) -> Computation:
+    """A copy of data that `write` updates; on devices `Updates` are applied."""
+
     def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
         ib = ir_builder.create()
         source, chosen, new = (ib.buffer_ptr(b) for b in ins)
@@ -188,6 +237,27 @@ def _scatter(
         write(ib, out, chosen, new)
         return ib.get()
 
-    inputs = [data.tensor, indices.tensor, updates.tensor]
-    tensor = te.extern(data.shape, inputs, body, name="scatter", dtype=data.dtype)
-    return Computation((View(tensor, data.shape, Layout.row_major(data.ndim)),))
+    def by_blocks(gpu: Gpu) -> Computation:
+        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+            ib = ir_builder.create()
+            source, chosen, new = (ib.buffer_ptr(b) for b in ins)
+            out = ib.buffer_ptr(outs[0])
+            if prod(data.shape) > 0:
+                with each_thread(ib, prod(data.shape), gpu) as e:
+                    index = unflattened(e, data.shape)
+                    out[index] = source[index]
+            if prod(updates.shape) > 0 and prod(data.shape) > 0:
+                updates_of(ib, chosen, new).apply(ib, out, gpu)
+            return ib.get()
+
+        return computation(body)
+
+    def computation(
+        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
+        by_blocks: Callable[[Gpu], Computation] | None = None,
+    ) -> Computation:
+        inputs = [data.tensor, indices.tensor, updates.tensor]
+        tensor = te.extern(data.shape, inputs, body, name="scatter", dtype=data.dtype)
+        return Computation((View(tensor, data.shape, Layout.row_major(data.ndim)),), by_blocks=by_blocks)
+
+    return computation(body, by_blocks)
