@@ -31,6 +31,9 @@ CASES = [
     ((1, 6, 40), (6, 1, 7), {"pads": (3, 3), "groups": 6}),
     ((1, 5, 6, 7, 8), (5, 1, 3, 3, 3), {"pads": (1,) * 6, "groups": 5}),
     ((1, 3, 50, 50), (3, 1, 31, 31), {"pads": (15,) * 4, "groups": 3}),
+    ((1, 256, 7, 7), (70, 256, 3, 3), {"pads": (1, 1, 1, 1)}),
+    ((1, 128, 9), (6, 64, 3), {"pads": (1, 1), "groups": 2}),
+    ((1, 64, 3, 4, 3), (9, 64, 3, 1, 3), {"pads": (1, 0, 1) * 2}),
     ((1, 8, 50), (12, 8, 5), {"pads": (2, 2)}),
     ((1, 4, 6, 7, 8), (5, 4, 3, 3, 3), {"pads": (1,) * 6, "strides": (1, 2, 1)}),
     ((1, 2, 40, 40), (3, 2, 31, 31), {"pads": (15,) * 4}),
@@ -61,7 +64,10 @@ def test_convolutions_of_any_size(
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("method", [Rectangles(3, 4, 2, 2, 4, 2), Rectangles(1, 6, 1, 8, 1, 4), Strips(4, 5)])
+@pytest.mark.parametrize(
+    "method",
+    [Rectangles(3, 4, 2, 2, 4, 2), Rectangles(1, 6, 1, 8, 1, 4), Rectangles(3, 4, 2, 2, 4, 2, parts=3), Strips(4, 5)],
+)
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
 def test_every_method_gives_the_convolution(
     on_device: Any, run_views: Any, view: Any, random: Any, method: Method, strides: tuple[int, int]
@@ -97,3 +103,19 @@ def test_a_block_is_within_the_limits_of_the_device(view: Any, target: str, grou
     assert machine.gpu is not None
     assert machine.gpu.warp <= prod(kernel.block) <= machine.gpu.block_threads
     assert 0 < kernel.shared_bytes <= machine.gpu.shared_bytes
+
+
+def test_few_positions_of_many_channels_are_summed_in_parts(view: Any) -> None:
+    """The 7x7 layers of a ResNet at batch 1: the units of a device get a block each, and a second kernel adds."""
+    data, weight = (1, 512, 7, 7), (512, 512, 3, 3)
+    views = [view(np.zeros(shape, np.float32), name) for name, shape in (("data", data), ("weight", weight))]
+    computation = conv(*views, None, window(weight, {"pads": (1, 1, 1, 1)}))
+    machine, output = Machine.of("cuda -mcpu=sm_90"), relu(computation.view).tensor
+    schedule = te.create_schedule(output)
+    computation.schedule_on(machine)(schedule, output, machine)
+    partial, whole = build_functions(
+        [lower(schedule, [*(v.tensor for v in views), output], "f")], "opencl"
+    ).program.kernels
+    assert machine.gpu is not None
+    assert int(str(partial.grid[0])) >= machine.gpu.units * 9 // 10
+    assert whole.shared_bytes == 0

@@ -53,6 +53,8 @@ def _method(plan: Plan, gpu: Gpu) -> Rectangles | Strips | None:
 
 
 def _by_rectangles(plan: Plan, s: te.Schedule, stage: te.Stage, part: te.Tensor, method: Rectangles) -> None:
+    if method.parts > 1:
+        stage, part = _in_parts(plan, s, stage, part, method.parts)
     sums = s[part]
     sums.compute_at(stage, _bind(plan, stage, method))
     step = _reduce(plan, sums, method)
@@ -65,6 +67,20 @@ def _by_rectangles(plan: Plan, s: te.Schedule, stage: te.Stage, part: te.Tensor,
         s[tensor].compute_at(sums, step)
         *outer, last = s[tensor].axes
         load_together(s[tensor], method.tile, outer, last)
+
+
+def _in_parts(plan: Plan, s: te.Schedule, stage: te.Stage, part: te.Tensor, parts: int) -> tuple[te.Stage, te.Tensor]:
+    """Make the sums of parts of the input channels a kernel of its own; the host adds them, a thread for each element.
+    Returns that kernel's stage, and its sums in registers."""
+    whole = s[part]
+    assert plan.channel is not None
+    channels = dict(zip(plan.master.op.reduce_axis, whole.op.reduce_axis, strict=True))[plan.channel]
+    outer, _ = whole.split(channels, extent_of(channels.extent) // parts)
+    partial: te.Tensor = s.rfactor(part, outer)
+    whole.compute_at(stage, bind_elements(stage))
+    for axis in whole.leaves:
+        whole.unroll(axis)
+    return s[partial], s.cache_write(partial, "register")
 
 
 def _reduce(plan: Plan, sums: te.Stage, method: Rectangles) -> IterVar:
@@ -102,14 +118,15 @@ def _by_strips(plan: Plan, s: te.Schedule, stage: te.Stage, sums: te.Stage, meth
 
 
 def _bind(plan: Plan, stage: te.Stage, method: Rectangles) -> IterVar:
-    n, o, *outer, x = stage.axes
+    o, *outer, x = stage.axes[-plan.window.rank - 1 :]
+    above = stage.axes[: -plan.window.rank - 1]
     blocks, channels = _split_channels(plan, stage, o, method)
     across, column = stage.split(x, method.columns, tail="shift")
     if not outer:
-        return bind_tile(stage, [n, *blocks, across], channels, column, method.tile)
+        return bind_tile(stage, [*above, *blocks, across], channels, column, method.tile)
     down, row = stage.split(outer[-1], method.rows, tail="shift")
     strip, own = stage.split(row, method.own_rows)
-    grid = [n, *outer[:-1], *blocks, down, across]
+    grid = [*above, *outer[:-1], *blocks, down, across]
     stage.reorder(*grid, channels, own, strip, column)
     return bind_tile(stage, grid, channels, stage.fuse(own, strip, column), method.tile)
 

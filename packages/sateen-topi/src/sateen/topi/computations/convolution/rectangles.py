@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import prod
 
 from sateen.tensor_ir.targets import Gpu
@@ -23,6 +24,8 @@ from sateen.topi.schedules import (
 
 SIDES = (1, 2, 4, 8, 16, 32, 64)
 """The most rows and columns of a rectangle; it gets fewer where that makes rectangles equal."""
+PARTS = (2, 4, 8, 16, 32)
+"""The parts of the input channels that a result may be the sum of."""
 UNROLLED_TERMS = 256
 """The most multiply-adds of a thread that are written out."""
 
@@ -32,7 +35,8 @@ class Rectangles(Method):
     """A block computes a rectangle of rows x columns positions, of which a thread has `positions`.
 
     There are `threads` of them along output channels, each with `outputs`: channels of one group, or all of several.
-    At a time `channels` of a group's input lie in shared memory.
+    At a time `channels` of a group's input lie in shared memory. Where there are several `parts` of all input channels,
+    a block sums one, and a second kernel adds them.
     """
 
     rows: int
@@ -42,6 +46,7 @@ class Rectangles(Method):
     outputs: int
     channels: int
     groups: int = 1
+    parts: int = 1
 
     @property
     def tile(self) -> ThreadTile:
@@ -70,17 +75,17 @@ def candidates(problem: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
     result, element_bytes = _Result.of(problem), accumulator_type(problem.dtype).bytes
     room = gpu.shared_bytes // 2 // element_bytes
 
-    def time(r: _Rectangle) -> float:
-        return result.time(r, gpu)
+    def cycles(r: _Rectangle) -> float:
+        return result.cycles(r, gpu)
 
     fitting = (r for r in _rectangles(result, gpu) if result.shared_elements(r) <= room)
     found = []
-    for r in best_of_each(fitting, time, lambda r: (r.tile.rows, r.tile.columns), TILES_OF_PART, MOST_TILES):
-        channels, tile = problem.weight[1], r.tile
+    for r in best_of_each(fitting, cycles, lambda r: (r.tile.rows, r.tile.columns), TILES_OF_PART, MOST_TILES):
+        channels, tile = problem.weight[1] // r.parts, r.tile
         at_once = (channels,) if r.groups > 1 else shared_terms(r.channel_elements, element_bytes, channels, gpu)
         for n in at_once:
-            method = Rectangles(r.rows, r.columns, tile.columns, tile.threads_y, tile.rows, n, r.groups)
-            found.append(Candidate(method, channels * prod(problem.window.kernel) * time(r)))
+            method = Rectangles(r.rows, r.columns, tile.columns, tile.threads_y, tile.rows, n, r.groups, r.parts)
+            found.append(Candidate(method, cycles(r)))
     return found
 
 
@@ -94,6 +99,8 @@ class _Rectangle:
     columns: int
     channel_elements: int
     """The elements that a block reads of one input channel of each group, and of its weights."""
+    parts: int = 1
+    """The parts of the input channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +140,23 @@ class _Result:
         rows = {row * stride + k * dilation for row in range(own) for k in range(kernel)}
         return len(rows) / kernel
 
-    def time(self, r: _Rectangle, gpu: Gpu) -> float:
-        """The time of a tap of one input channel (`term_time`)."""
+    def cycles(self, r: _Rectangle, gpu: Gpu) -> float:
+        """The time of all taps, and of the second kernel where there are parts: sums are written and read."""
         taps = prod(self.problem.window.kernel)
-        return term_time(r.tile, r.channel_elements / taps, self.blocks(r), gpu, self.own_loads(r))
+        tap = term_time(r.tile, r.channel_elements / taps, self.blocks(r) * r.parts, gpu, self.own_loads(r))
+        cycles = self.problem.weight[1] // r.parts * taps * tap
+        if r.parts == 1:
+            return cycles
+        sums = r.parts * self.batch * self.problem.weight[0] * self.height * self.width
+        moved = 2 * accumulator_type(self.problem.dtype).bytes * sums
+        return cycles + gpu.memory_cycles(moved) + gpu.launch_cycles
+
+    def parts(self, r: _Rectangle, gpu: Gpu) -> Iterator[int]:
+        """The numbers of parts of the input channels that give more units a block."""
+        yield 1
+        if r.groups == 1:
+            parts = takewhile(lambda n: self.blocks(r) * n // 2 < gpu.units, PARTS)
+            yield from (n for n in parts if self.problem.weight[1] % n == 0)
 
 
 def _rectangles(result: _Result, gpu: Gpu) -> Iterator[_Rectangle]:
@@ -147,7 +167,8 @@ def _rectangles(result: _Result, gpu: Gpu) -> Iterator[_Rectangle]:
             read = prod((n - 1) * window.strides[d] + window.reach(d) for d, n in enumerate(sides))
             for tile, groups in _tiles(rows * columns, result, gpu):
                 elements = read * groups + tile.height * prod(window.kernel)
-                yield _Rectangle(tile, groups, rows, columns, elements)
+                whole = _Rectangle(tile, groups, rows, columns, elements)
+                yield from (replace(whole, parts=n) if n > 1 else whole for n in result.parts(whole, gpu))
 
 
 def _tiles(positions: int, result: _Result, gpu: Gpu) -> Iterator[tuple[ThreadTile, int]]:
