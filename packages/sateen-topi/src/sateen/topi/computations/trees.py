@@ -7,10 +7,19 @@ from dataclasses import dataclass
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations.arguments import require, require_one_of, require_views
-from sateen.topi.schedules import Computation, loop_kind, vector_of
+from sateen.topi.schedules import (
+    Computation,
+    blocks,
+    each_thread,
+    loop_kind,
+    shared_out,
+    threads_for,
+    vector_of,
+)
 from sateen.topi.types import Layout, View
 
 AGGREGATES = ("sum", "min", "max")
@@ -81,10 +90,26 @@ def tree_ensemble(data: View, trees: Trees, outputs: int, aggregate: str = "sum"
                 walk.over(count, lanes, "serial", lambda first, n: walk.trees(row, first, n))
         return ib.get()
 
-    shape = (rows, outputs)
-    inputs = [view.tensor for view in (data, *trees.all.values())]
-    tensor = te.extern(shape, inputs, body, name="tree_ensemble", dtype=trees.values.dtype)
-    return Computation((View(tensor, shape, Layout.row_major(2)),))
+    def by_blocks(gpu: Gpu) -> Computation:
+        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+            ib = ir_builder.create()
+            given = dict(zip(names, map(ib.buffer_ptr, ins[1:]), strict=True))
+            walk = _Walk(ib, ib.buffer_ptr(ins[0]), given, ib.buffer_ptr(outs[0]), trees, aggregate)
+            if rows > 0:
+                walk.by_blocks(rows, count, outputs, gpu)
+            return ib.get()
+
+        return computation(body)
+
+    def computation(
+        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
+        by_blocks: Callable[[Gpu], Computation] | None = None,
+    ) -> Computation:
+        inputs = [view.tensor for view in (data, *trees.all.values())]
+        tensor = te.extern((rows, outputs), inputs, body, name="tree_ensemble", dtype=trees.values.dtype)
+        return Computation((View(tensor, (rows, outputs), Layout.row_major(2)),), by_blocks=by_blocks)
+
+    return computation(body, by_blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +132,8 @@ class _Walk:
 
     def clear(self, first: Expr, rows: int) -> None:
         """Start the result of rows with what changes no aggregate."""
-        dtype = self.result.dtype
-        start = {"sum": te.const(0, dtype), "min": te.max_value(dtype), "max": te.min_value(dtype)}[self.aggregate]
         with self.ib.for_range(0, rows, "r") as r, self.ib.for_range(0, self.result.shape[1], "output") as output:
-            self.result[first + r, output] = start
+            self.result[first + r, output] = self._start
 
     def rows(self, first: Expr, rows: int, count: int) -> None:
         """All trees for some rows, which walk together."""
@@ -171,14 +194,82 @@ class _Walk:
     def _add(self, row: Expr, tree: Expr, node: Expr) -> None:
         """The values of a leaf into the result of a row."""
         ib, values = self.ib, self.given["values"]
-        leaf = ib.let("leaf", te.maximum(node - self.ensemble.leaves, te.const(0, "int32")))
-        room = self.result.shape[1] - values.shape[1] + 1
-        target = ib.let("target", _within(self.given["targets"][tree], room).astype("index"))
+        leaf, target = self._leaf(node), self._target(tree)
         with ib.for_range(0, values.shape[1], "value") as value:
             place = row, target + value
-            old, new = self.result[place], values[leaf, value]
-            kinds = {"sum": lambda: old + new, "min": lambda: te.minimum(old, new), "max": lambda: te.maximum(old, new)}
-            self.result[place] = kinds[self.aggregate]()
+            self.result[place] = self._both(self.result[place], values[leaf, value])
+
+    def by_blocks(self, rows: int, count: int, outputs: int, gpu: Gpu) -> None:
+        """A thread for each row and tree finds the leaf, neighbours for neighbouring rows, which begin at one node.
+        Then each output of a row adds up its leaves, by threads of a block where there are too few outputs."""
+        ib = self.ib
+        leaves = ib.allocate("int32", (max(count, 1), rows), "global", "leaves")
+        if count > 0:
+            with each_thread(ib, rows * count, gpu) as e:
+                tree, row = ib.let("tree", e // rows), ib.let("row", e % rows)
+                leaves[tree, row] = self._descend_alone(tree, row)
+        is_many = rows * outputs >= gpu.units * gpu.block_threads
+        parts = 1 if is_many else min(gpu.block_threads, 1 << (max(count, 1).bit_length() - 1))
+        together = max(1, gpu.block_threads // parts)
+        threads = threads_for(together * parts, gpu)
+        with blocks(ib, -(-rows * outputs // together)) as block:
+            sums = ib.allocate(self.result.dtype, (together, parts), "shared", "sums")
+            with shared_out(ib, together * parts, threads) as e:
+                own, part = e // parts, e % parts
+                place = ib.let("place", te.minimum(block * together + own, rows * outputs - 1))
+                sums[own, part] = self._part(leaves, place // outputs, place % outputs, part, parts, count)
+            half = parts // 2
+            while half > 0:
+                with shared_out(ib, together * half, threads) as e:
+                    own, part = e // half, e % half
+                    sums[own, part] = self._both(sums[own, part], sums[own, part + half])
+                half //= 2
+            with shared_out(ib, together, threads) as own, ib.if_scope(block * together + own < rows * outputs):
+                first = block * together + own
+                self.result[first // outputs, first % outputs] = sums[own, 0]
+
+    def _descend_alone(self, tree: Expr, row: Expr) -> Expr:
+        """The leaf that a row reaches down a tree."""
+        ib, given = self.ib, self.given
+        node, level = (ib.allocate("int32", (1,), "register", name) for name in ("node", "level"))
+        node[0] = _within(given["roots"][tree], given["nodes"].shape[0])
+        level[0] = te.const(0, "int32")
+        with ib.while_scope(te.all(level[0] < given["depths"][tree], node[0] < self.ensemble.leaves)):
+            node[0] = self._child(node[0], row)
+            level[0] = level[0] + 1
+        return node[0]
+
+    def _part(self, leaves: BufferPointer, row: Expr, output: Expr, part: Expr, parts: int, count: int) -> Expr:
+        """What every `parts`-th tree gives for an output of a row, in order."""
+        ib, values = self.ib, self.given["values"]
+        total = ib.allocate(self.result.dtype, (1,), "register", "total")
+        total[0] = self._start
+        width = self.ensemble.values.shape[1]
+        with ib.for_range(0, -(-count // parts), "turn") as turn, ib.if_scope(turn * parts + part < count):
+            tree = turn * parts + part
+            value = ib.let("value", output - self._target(tree))
+            with ib.if_scope(te.all(value >= 0, value < width)):
+                total[0] = self._both(total[0], values[self._leaf(leaves[tree, row]), value])
+        return total[0]
+
+    @property
+    def _start(self) -> Expr:
+        """What changes no aggregate."""
+        dtype = self.result.dtype
+        return {"sum": te.const(0, dtype), "min": te.max_value(dtype), "max": te.min_value(dtype)}[self.aggregate]
+
+    def _both(self, old: Expr, new: Expr) -> Expr:
+        kinds = {"sum": lambda: old + new, "min": lambda: te.minimum(old, new), "max": lambda: te.maximum(old, new)}
+        return kinds[self.aggregate]()
+
+    def _leaf(self, node: Expr) -> Expr:
+        """The row of values of a leaf."""
+        return self.ib.let("leaf", te.maximum(node - self.ensemble.leaves, te.const(0, "int32"))).astype("index")
+
+    def _target(self, tree: Expr) -> Expr:
+        """The output of the first value of a tree."""
+        room = self.result.shape[1] - self.given["values"].shape[1] + 1
+        return self.ib.let("target", _within(self.given["targets"][tree], room).astype("index"))
 
 
 def _threshold(nodes: BufferPointer, node: Expr, dtype: DType) -> Expr:
