@@ -202,6 +202,19 @@ def test_limits_name_the_kernel(device: OpenDevice) -> None:
         device.allocate(1 << 40)
 
 
+def test_loops_that_lavapipe_would_end_are_refused(device: OpenDevice) -> None:
+    if "llvmpipe" not in device.description.name:
+        pytest.skip("the first device of WebGPU is not lavapipe")
+    told = "// kernel put\n// a thread has at most {} iterations of loops"
+    texts = [TEXT.replace("// kernel put", told.format(n)) for n in (65535, 65536)]
+    short, long = (device.load(text.encode()) for text in texts)
+    memory = device.allocate(4)
+    device.prepare(short, "put", (1, 1, 1), (1, 1, 1), [memory.part()], [1])
+    words = "kernel put expects up to 65536 iterations of loops in a thread, lavapipe ends them after 65535"
+    with pytest.raises(DeviceError, match=words):
+        device.prepare(long, "put", (1, 1, 1), (1, 1, 1), [memory.part()], [1])
+
+
 @pytest.fixture
 def limit(device: OpenDevice, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
     """Lowers a limit of the device."""

@@ -233,6 +233,37 @@ def test_more_blocks_than_an_axis_has_are_folded(launch_webgpu: Callable[..., No
     assert str(build_functions([function], "opencl").program.kernels[0].grid[0]) == "200000"
 
 
+LOOPS = """\
+function f(p: int64[9], B: out int8[4], C: out int64[4])
+  thread blockIdx.x b in [0, 4):
+    for i in [0, b + 2):
+      for j in [0, 10):
+        C[b] = p[j] % p[i]
+    if p[b] < 3:
+      B[b] = 1"""
+
+
+def test_a_kernel_tells_how_often_its_loops_go_on() -> None:
+    """Each division of 64 bits takes 64 iterations, the store of a byte up to four."""
+    text = build_functions([parse_function(LOOPS)], "webgpu").source
+    assert f"// kernel f_0\n// a thread has at most {5 * (1 + 10 * (1 + 64)) + 4} iterations of loops\n" in text
+    open_ended = LOOPS.replace("[0, 10)", "[0, index(p[0]))")
+    assert "iterations of loops" not in build_functions([parse_function(open_ended)], "webgpu").source
+
+
+def test_loops_that_lavapipe_would_end_are_refused(launch_webgpu: Callable[..., None]) -> None:
+    if "llvmpipe" not in runtime.open_device("webgpu").description.name:
+        pytest.skip("the first device of WebGPU is not lavapipe")
+    text = """\
+function f(A: float32[70000], B: out float32[1])
+  thread blockIdx.x b in [0, 1):
+    for i in [0, 70000):
+      B[0] = B[0] + A[i]"""
+    with pytest.raises(runtime.ExecutionError, match=r"webgpu\(0\) refused a kernel") as raised:
+        launch_webgpu(parse_function(text), np.ones(70000, "float32"), np.zeros(1, "float32"))
+    assert "kernel f_0 expects up to 70000 iterations of loops in a thread" in str(raised.value.__cause__)
+
+
 @pytest.mark.parametrize(
     ("index", "is_limited"),
     [

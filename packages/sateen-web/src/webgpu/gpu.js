@@ -9,6 +9,8 @@ const LIMITS = [
   "maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX", "maxComputeWorkgroupSizeY",
   "maxComputeWorkgroupSizeZ", "maxComputeWorkgroupsPerDimension",
 ];
+const LAVAPIPE = /llvmpipe|lavapipe/i;
+const LAVAPIPE_ITERATIONS = 65535;
 const SCOPES = ["validation", "out-of-memory", "internal"];
 
 /** The adapter that a browser gives. Throws DeviceError where there is none. */
@@ -32,8 +34,10 @@ export class Gpu {
   #isClosed = false;
   #loss;
 
-  constructor(name, device) {
+  /** `mostIterations` are those of all loops of a thread together after which the device ends them. */
+  constructor(name, device, mostIterations) {
     this.name = name;
+    this.mostIterations = mostIterations;
     this.#device = device;
     device.lost.then(({ reason, message }) => (this.#loss = message || reason || "the browser does not say why"));
   }
@@ -52,7 +56,8 @@ export class Gpu {
     }
     const requiredLimits = Object.fromEntries(LIMITS.map((limit) => [limit, adapter.limits[limit]]));
     try {
-      return new Gpu(name, await adapter.requestDevice({ requiredFeatures: features, requiredLimits }));
+      const device = await adapter.requestDevice({ requiredFeatures: features, requiredLimits });
+      return new Gpu(name, device, isLavapipe(adapter) ? LAVAPIPE_ITERATIONS : Infinity);
     } catch (error) {
       throw new DeviceError(`${name}: expected to open the device: ${error.message}`, { cause: error });
     }
@@ -108,6 +113,11 @@ export class Gpu {
     if (scope === "out-of-memory") return new OutOfMemoryError(`${this.name}: expected to ${what}: ${message}`);
     return new DeviceError(`${this.name}: expected to ${what}, but it is refused: ${message}`);
   }
+}
+
+/** Whether an adapter is Mesa's driver for processors. */
+function isLavapipe({ info }) {
+  return [info?.vendor, info?.architecture, info?.device, info?.description].some((text) => LAVAPIPE.test(text));
 }
 
 /** What an adapter says of itself. */

@@ -163,6 +163,7 @@ export class LaunchedNetwork {
       throw new ArtifactError(`expected ${title} with ${launch.places.length} buffers in the code, found ${found}`);
     }
     this.#requireFit(title, launch);
+    this.#requireAtMost(title, kernel.iterations, this.#gpu.mostIterations, "iterations of loops in a thread");
     const places = this.#places(title, launch.places);
     const shared = kernel.partition(places, this.#gpu.limits.maxStorageBuffersPerShaderStage, this.#window);
     const { entries, begins } = this.#bound(title, launch.places, places, shared);

@@ -11,14 +11,19 @@ import { throughWindows } from "./wgsl_windows.js";
 
 const PART = /^\/\/ kernel (\w+)$/m;
 const BINDING = /^@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+): (.+;)\n/gm;
+const ITERATIONS = /^\/\/ a thread has at most (\d+) iterations of loops$/m;
 const ENABLED = /^enable (\w+);$/gm;
 
-/** One kernel with what it shares with others: a text that stands alone. `bindings` are its buffers in their order. */
+/**
+ * One kernel with what it shares with others: a text that stands alone. `bindings` are its buffers in their order,
+ * `iterations` the most of all loops of a thread together, where the text tells.
+ */
 export class KernelText {
-  constructor(name, text, bindings) {
+  constructor(name, text, bindings, iterations) {
     this.name = name;
     this.text = text;
     this.bindings = bindings;
+    this.iterations = iterations;
   }
 
   /**
@@ -91,7 +96,8 @@ export function kernelsOf(text) {
       isWritten: access === "read_write",
       name: buffer,
     }));
-    kernels.set(name, new KernelText(name, `${head}// kernel ${name}${part}`, bindings));
+    const iterations = Number(ITERATIONS.exec(part)?.[1] ?? 0);
+    kernels.set(name, new KernelText(name, `${head}// kernel ${name}${part}`, bindings, iterations));
   }
   return kernels;
 }

@@ -148,6 +148,16 @@ def test_a_device_without_what_the_code_needs(mlp_webgpu: Artifact, refusal: Ref
     assert refusal(content, '{ features: ["subgroups", "shader-f16"] }') == "no error"
 
 
+def test_loops_that_lavapipe_would_end(mlp_webgpu: Artifact, refusal: Refusal) -> None:
+    code = mlp_webgpu.kernels.replace(b"has at most 1764 iter", b"has at most 65536 iter")
+    content = replace(mlp_webgpu, kernels=code).to_bytes()
+    assert refusal(content, '{ info: { description: "llvmpipe" } }') == (
+        "DeviceError: llvmpipe: kernel k0_mat_mul_0 of relu (mat_mul, add, relu) expects 65536 iterations of loops in "
+        "a thread, the device has at most 65535"
+    )
+    assert refusal(content) == "no error"
+
+
 def test_code_that_a_device_refuses_names_the_kernel(mlp_webgpu: Artifact, refusal: Refusal) -> None:
     odd = """{ fault: (name, { label }) => name === "module" && label.startsWith("k2")
       ? { scope: "validation", message: "line 3: no such name" } : undefined }"""

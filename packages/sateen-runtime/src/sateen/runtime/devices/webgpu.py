@@ -23,6 +23,9 @@ from sateen.runtime.devices.wgsl_text import KernelText, Place, SharedBinding, k
 _WORD = 4
 _BACKENDS = ("Vulkan", "Metal", "D3D12")
 _INT32 = range(-(1 << 31), 1 << 31)
+_LAVAPIPE = "llvmpipe"
+_LAVAPIPE_ITERATIONS = 65535
+"""The iterations after which Mesa's driver for processors ends all loops of a thread (LP_MAX_TGSI_LOOP_ITERATIONS)."""
 _WARP = 32
 """The threads that run in step, where the driver does not tell."""
 _PASS = 64
@@ -74,6 +77,7 @@ class WebGPUConnection:
         self.description = description
         self._wgpu = _wgpu()
         self._limits = dict(adapter.limits)
+        self._most_iterations = _LAVAPIPE_ITERATIONS if _LAVAPIPE in adapter.info["device"] else None
         features = [name for name in ("timestamp-query",) if name in adapter.features]
         with self._told(Fault.OTHER):
             self._device = adapter.request_device_sync(required_features=features, required_limits=self._limits)
@@ -197,6 +201,7 @@ class WebGPUConnection:
         if 0 in grid:
             return _Prepared(None, None, grid)  # which is never launched, and may have empty places
         kernel = loaded.texts[name]
+        self._require_short(name, kernel.iterations)
         places = self._places(parts)
         shared = kernel.partition(places, self._limits["max-storage-buffers-per-shader-stage"], self._window)
         bound, begins = self._bound(name, parts, places, shared)
@@ -236,6 +241,12 @@ class WebGPUConnection:
         """The most bytes of a binding behind which another one begins."""
         alignment = int(self._limits["min-storage-buffer-offset-alignment"])
         return int(self._limits["max-storage-buffer-binding-size"]) // alignment * alignment
+
+    def _require_short(self, name: str, iterations: int) -> None:
+        most = self._most_iterations
+        if most is not None and iterations > most:
+            found = f"up to {iterations} iterations of loops in a thread"
+            raise DriverError(Fault.OTHER, f"kernel {name} expects {found}, lavapipe ends them after {most}")
 
     def _require_few(self, name: str, bindings: int) -> None:
         most = self._limits["max-storage-buffers-per-shader-stage"]

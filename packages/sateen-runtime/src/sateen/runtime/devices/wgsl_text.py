@@ -16,6 +16,7 @@ from itertools import count, islice
 from sateen.runtime.devices.wgsl_windows import through_windows
 
 _PART = re.compile(r"^// kernel (\w+)$", re.MULTILINE)
+_ITERATIONS = re.compile(r"^// a thread has at most (\d+) iterations of loops$", re.MULTILINE)
 _BINDING = re.compile(r"^@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+): (.+;)\n", re.MULTILINE)
 
 
@@ -60,6 +61,8 @@ class KernelText:
     name: str
     text: str
     bindings: tuple[Binding, ...]
+    iterations: int = 0
+    """The most iterations of all loops of a thread together, where the text tells."""
 
     def partition(self, places: Sequence[Place], most: int, window: int) -> tuple[SharedBinding, ...]:
         """The bindings for buffers in these places, of at most `window` bytes each.
@@ -114,7 +117,9 @@ def kernels_of(text: str) -> dict[str, KernelText]:
     found = {}
     for name, part in zip(parts[::2], parts[1::2], strict=True):
         bindings = tuple(Binding(int(m[1]), m[2] == "read_write", m[3]) for m in _BINDING.finditer(part))
-        found[name] = KernelText(name, f"{head}// kernel {name}{part}", bindings)
+        told = _ITERATIONS.search(part)
+        iterations = int(told[1]) if told is not None else 0
+        found[name] = KernelText(name, f"{head}// kernel {name}{part}", bindings, iterations)
     return found
 
 

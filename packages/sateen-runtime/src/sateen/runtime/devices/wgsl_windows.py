@@ -64,14 +64,12 @@ def _closing(text: str, place: int) -> int:
 def _functions(name: str, windows: Sequence[str], words: int, *, is_written: bool, is_atomic: bool) -> str:
     def chosen(verb: str, parameters: str, result: str, work: str) -> str:
         """A function that does some work on the word X of the window that has it."""
-        last = len(windows) - 1
-        lines = [
-            f"  {f'if (place < {(i + 1) * words}) ' if i < last else ''}{{ "
-            + work.replace("X", f"{one}[place{f' - {i * words}' if i else ''}]")
-            + " }"
-            for i, one in enumerate(windows)
-        ]
-        return "\n".join([f"fn sateen_{verb}_{name}(place: i32{parameters}){result} {{", *lines, "}\n"])
+        lines = []
+        for i, one in enumerate(windows):
+            condition = f"if (place < {(i + 1) * words}) " if one != windows[-1] else ""
+            at = f"place - {i * words}" if i else "place"
+            lines.append(f"  {condition}{{ {work.replace('X', f'{one}[{at}]')} }}\n")
+        return f"fn sateen_{verb}_{name}(place: i32{parameters}){result} {{\n{''.join(lines)}}}\n"
 
     made = [chosen("load", "", " -> u32", "return atomicLoad(&X);" if is_atomic else "return X;")]
     if is_written:

@@ -1,6 +1,7 @@
 """Kernels of a device's program as one text of WGSL.
 
-The text begins with what kernels share. Then each kernel has a part of its own, whose first line is `// kernel NAME`.
+The text begins with what kernels share. Then each kernel has a part of its own, whose first line is `// kernel NAME`;
+the second says how many iterations its loops have, if that is known.
 Group 0 has its bindings: 0 is a struct of numbers, which are 0, the first word of each buffer in its binding, and the
 scalars; the others are its buffers in their order. Each binding is declared in one line (docs/design/devices.md).
 """
@@ -14,6 +15,7 @@ from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX
 from sateen.tensor_ir.codegen.c_family.literals import UNARY, Code
 from sateen.tensor_ir.codegen.c_family.translation_unit import TranslationUnit
 from sateen.tensor_ir.codegen.wgsl import long_integers
+from sateen.tensor_ir.codegen.wgsl.iterations import most_iterations
 from sateen.tensor_ir.codegen.wgsl.memory import Memory, constant_array
 from sateen.tensor_ir.codegen.wgsl.values import WGSL
 from sateen.tensor_ir.codegen.wgsl.words import check_kernel
@@ -70,8 +72,10 @@ class WgslKernel(Memory):
                 self._axis(tag, var)
             for scalar in kernel.scalars:
                 self._number(scalar)
+        iterations = most_iterations(kernel)
         head = [
             f"// kernel {kernel.name}",
+            *([] if iterations is None else [f"// a thread has at most {iterations} iterations of loops"]),
             self._numbers(),
             *bindings,
             *shared,
