@@ -25,10 +25,12 @@ from sateen.runtime import (
     SessionError,
     Target,
     load,
+    load_module,
     open_device,
     read_artifact,
 )
 from sateen.runtime.devices import OpenDevice, as_functions
+from sateen.runtime.launched_network import LaunchedNetwork
 from sateen.tensor_ir import CompiledModule
 from sateen.tensor_ir.targets import with_features
 
@@ -170,7 +172,10 @@ class OnText(OnDevice):
     def run(self, program: Program, arrays: Sequence[Array]) -> None:
         device = self._device
         if not isinstance(program.code, CompiledModule):
-            self.run_model(Model(read_artifact(program.code), device, device.description.device), arrays)
+            artifact = read_artifact(program.code)
+            functions = load_module(artifact.library).functions if artifact.library else {}
+            network = LaunchedNetwork(artifact, lambda _: device, functions)
+            self.run_model(Model(artifact, network, device.description.device), arrays)
             return
         kernels = device.load(program.code.source.encode())
         module = program.code.host.module.with_devices([as_functions(device, kernels)])

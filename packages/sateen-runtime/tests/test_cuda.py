@@ -252,7 +252,7 @@ def network(driver: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> runtime.Mode
     steps = tuple(Step(name, (name,), (name,), (), (), 0, 128) for name in ("double", "add"))
     artifact = Artifact(
         "test 1", "cuda -mcpu=sm_90", (given,), (out,), 0, b"", b"", steps=steps, kernels=PTX,
-        launches=(
+        actions=(
             NetworkLaunch("double", (2, 1, 1), (8, 1, 1), tuple(places), (), 0),
             NetworkLaunch("add", (1, 1, 1), (16, 1, 1), tuple(places[1:]), (5,), 1),
         ),

@@ -92,6 +92,12 @@ export async function readArtifact(bytes) {
   const blocks = [sections.get("parameters").bytes.length, workspaceBytes].map((size) => Math.max(size, LEAST_BLOCK_BYTES));
   const blockSizes = [...inputs.map((p) => p.bytes), ...outputs.map((p) => p.bytes), ...blocks];
   const steps = stepsOf(fields.steps ?? []);
+  if (fields.placed !== undefined) {
+    throw new ArtifactError(
+      "expected a network that is on one device as a whole, found one with nodes that decide or with parts elsewhere; " +
+        "compile the model for WebAssembly",
+    );
+  }
   return {
     producer: textOf(fields.producer, "the producer", 512),
     target: textOf(fields.target, "the target", 65536),

@@ -15,6 +15,7 @@ from sateen import runtime
 from sateen.graph_ir import Graph, build, parse_graph, workloads
 from sateen.graph_ir.ops import OPS
 from sateen.runtime import ArtifactError, DeviceError, Model, read_artifact
+from sateen.runtime.launched_network import LaunchedNetwork
 
 MIXED = """\
 graph net
@@ -38,7 +39,8 @@ def run_as_text(graph: Graph, target: str, data: dict[str, np.ndarray]) -> np.nd
     except DeviceError as error:
         pytest.skip(str(error))
     artifact = read_artifact(build(graph, target).to_bytes())
-    return Model(artifact, device, device.description.device).run(data)[0].numpy()
+    network = LaunchedNetwork(artifact, lambda _: device)
+    return Model(artifact, network, device.description.device).run(data)[0].numpy()
 
 
 @pytest.mark.parametrize("target", ["cuda-c", "metal"])

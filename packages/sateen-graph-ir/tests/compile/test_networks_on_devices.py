@@ -13,10 +13,8 @@ from sateen import runtime
 from sateen.graph_ir import build, parse_graph, workloads
 from sateen.graph_ir.compile import DeviceMeter
 from sateen.graph_ir.ops import OPS
-from sateen.graph_ir.passes.place_on import place_on
 from sateen.runtime import Artifact, ArtifactError, CodeForm, Device, DeviceError, TargetError, read_artifact
 
-OPENCL = Device.of("opencl")
 CHAIN = """\
 graph net
   input %x: float32[3, 100]
@@ -59,26 +57,26 @@ def test_launches_are_numbers_on_places_of_blocks() -> None:
     artifact = chain()
     assert artifact.form is CodeForm.KERNELS
     assert artifact.library == b""
-    assert artifact.block_sizes == [1200, 2800, 84, 64, artifact.workspace_bytes]
+    assert [b.size for b in artifact.blocks] == [1200, 2800, 84, 64, artifact.workspace_bytes]
     assert {p.block for launch in artifact.launches for p in launch.places} >= {0, 1, 2}
     for launch in artifact.launches:
         assert f"void {launch.kernel}(".encode() in artifact.kernels
         for place in launch.places:
             assert place.offset % 256 == 0
-            assert place.offset + place.size <= artifact.block_sizes[place.block]
+            assert place.offset + place.size <= artifact.blocks[place.block].size
 
 
 def test_an_artifact_is_read_as_it_was_written() -> None:
     artifact = chain()
     again = read_artifact(artifact.to_bytes())
-    assert (again.kernels, again.launches, again.target) == (artifact.kernels, artifact.launches, "opencl")
+    assert (again.kernels, again.actions, again.target) == (artifact.kernels, artifact.actions, "opencl")
     assert again.to_bytes() == artifact.to_bytes()
 
 
 def test_kernels_for_cuda_are_ptx() -> None:
     artifact = build(parse_graph(CHAIN, OPS), "cuda -mcpu=sm_80")
     again = read_artifact(artifact.to_bytes())
-    assert (again.kernels, again.launches, again.target) == (artifact.kernels, artifact.launches, "cuda -mcpu=sm_80")
+    assert (again.kernels, again.actions, again.target) == (artifact.kernels, artifact.actions, "cuda -mcpu=sm_80")
     assert b".target sm_80" in artifact.kernels
     for launch in artifact.launches:
         assert f".visible .entry {launch.kernel}(".encode() in artifact.kernels
@@ -188,7 +186,7 @@ def test_a_block_with_too_much_shared_memory_is_refused_by_its_node() -> None:
         r"kernel k0_mat_mul\w* of y \(mat_mul\) expects blocks with \d+ bytes of shared memory, the device has at most"
     )
     with pytest.raises(DeviceError, match=words):
-        runtime.load(replace(artifact, launches=(first, *artifact.launches[1:])))
+        runtime.load(replace(artifact, actions=(first, *artifact.actions[1:])))
 
 
 @pytest.mark.usefixtures("opencl")
@@ -233,32 +231,6 @@ def test_wrong_arguments_are_named() -> None:
     ):
         with pytest.raises(runtime.ArgumentError, match=words):
             model.run({"x": given, "w": arrays()[1]})
-
-
-def test_a_node_that_decides_is_refused() -> None:
-    text = """\
-graph net
-  input %c: bool[]
-  input %x: float32[4]
-  %y: float32[4] = if(%c, %x)
-    then_branch = graph one
-      input %a: float32[4]
-      %b: float32[4] = exp(%a)
-      output %b
-    else_branch = graph two
-      input %d: float32[4]
-      %e: float32[4] = relu(%d)
-      output %e
-  output %y"""
-    with pytest.raises(TargetError, match=r"if decides what runs, which networks on opencl\(0\) can't have"):
-        place_on(parse_graph(text, OPS), OPENCL)
-
-
-def test_all_values_are_placed() -> None:
-    placed = place_on(parse_graph(CHAIN, OPS), OPENCL)
-    values = {*placed.inputs, *placed.parameters, *placed.outputs, *(v for n in placed.nodes for v in n.outputs)}
-    assert {v.device for v in values} == {OPENCL}
-    assert replace(placed, name="net").outputs[0].declared == "float32[3, 7] on opencl(0)"
 
 
 TYPES = """\

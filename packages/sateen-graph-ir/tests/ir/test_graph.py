@@ -271,7 +271,7 @@ def test_an_output_stays_a_value_of_its_own(parse):
 def test_types_are_inferred_anew_behind_a_change_of_type(parse):
     def widen(rewriter: GraphRewriter, node: Node) -> None:
         if isinstance(node.op, Exp):
-            rewriter.replace(node, rewriter.parameter("wide", np.zeros((4, 1), np.float32)))
+            rewriter.replace(node, rewriter.parameter("wide", np.zeros((4, 1), np.float32), node.outputs[0].device))
         else:
             rewriter.keep(node)
 

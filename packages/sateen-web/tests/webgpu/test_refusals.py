@@ -34,7 +34,7 @@ def refusal(browser_node: Callable[..., object], tmp_path: Path) -> Refusal:
 def changed(artifact: Artifact, **fields: Any) -> bytes:
     """The artifact with other fields of its first launch."""
     first, *others = artifact.launches
-    return replace(artifact, launches=(replace(first, **fields), *others)).to_bytes()
+    return replace(artifact, actions=(replace(first, **fields), *others)).to_bytes()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ class Curious(NetworkLaunch):
 )
 def test_steps_of_other_kinds(kind: type[NetworkLaunch], words: str, mlp_webgpu: Artifact, refusal: Refusal) -> None:
     launches: Sequence[NetworkLaunch] = [kind("k", (1, 1, 1), (1, 1, 1), ())]
-    assert refusal(replace(mlp_webgpu, launches=tuple(launches)).to_bytes()) == f"ArtifactError: {words}"
+    assert refusal(replace(mlp_webgpu, actions=tuple(launches)).to_bytes()) == f"ArtifactError: {words}"
 
 
 def test_code_that_was_altered(mlp_webgpu: Artifact, refusal: Refusal) -> None:

@@ -24,7 +24,9 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
+from sateen.runtime.actions import Action, Block, DeviceBlocks, action_to_json, launches_in
 from sateen.runtime.content import Content, whole
+from sateen.runtime.device import Device
 from sateen.runtime.display import html_table, named, size
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArtifactError
@@ -106,9 +108,11 @@ class Artifact:
     stack_bytes: int | None = None
     """The most that a run takes of its caller's stack, in bytes; None where the compiler doesn't know."""
     kernels: bytes = b""
-    """The code of a device, whose network has no library: text or what its driver loads."""
-    launches: tuple[NetworkLaunch, ...] = ()
-    """What a run launches on a device."""
+    """The code of devices, text or what their driver loads; then the library has the functions of the host."""
+    actions: tuple[Action, ...] = ()
+    """What a run does on devices."""
+    placed: tuple[DeviceBlocks, ...] = ()
+    """What each device has, the host among them; empty for a network that is on one device as a whole."""
 
     def __repr__(self) -> str:
         return (
@@ -148,10 +152,26 @@ class Artifact:
         return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, parameters, workspace))
 
     @property
-    def block_sizes(self) -> list[int]:
-        """The bytes of the blocks that launches refer to: each input and output, parameters, workspace."""
-        arrays = (prod(map(int, p.shape)) * p.dtype.bytes for p in (*self.inputs, *self.outputs))
-        return [*arrays, max(len(self.parameters), 64), max(self.workspace_bytes, 64)]
+    def launches(self) -> list[NetworkLaunch]:
+        """The kernels that a run may launch on devices, each launch once."""
+        return list(launches_in(self.actions))
+
+    @property
+    def memory(self) -> tuple[DeviceBlocks, ...]:
+        """What each device has: inputs and outputs, bytes of parameters, bytes of workspace."""
+        arrays = tuple(range(len(self.inputs) + len(self.outputs)))
+        device = Device(Target.parse(self.target).device_kind)
+        return self.placed or (DeviceBlocks(device, arrays, len(self.parameters), self.workspace_bytes),)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks that actions refer to: each input and output, then parameters and workspace of each device."""
+        sizes = [prod(map(int, p.shape)) * p.dtype.bytes for p in (*self.inputs, *self.outputs)]
+        devices = {position: memory.device for memory in self.memory for position in memory.arrays}
+        blocks = [Block(devices[i], size) for i, size in enumerate(sizes)]
+        for memory in self.memory:
+            blocks += [Block(memory.device, max(size, 64)) for size in (memory.parameters, memory.workspace)]
+        return blocks
 
     def to_bytes(self) -> bytes:
         """The file: equal artifacts give equal bytes. Raises ArtifactError for names that a reader would refuse."""
@@ -176,7 +196,8 @@ class Artifact:
             **({"labels": {name: list(labels) for name, labels in self.labels.items()}} if self.labels else {}),
             **({"steps": [s.to_json() for s in self.steps]} if self.steps else {}),
             **({} if self.stack_bytes is None else {"stack": self.stack_bytes}),
-            **({"launches": [launch.to_json() for launch in self.launches]} if self.kernels else {}),
+            **({"launches": list(map(action_to_json, self.actions))} if self.kernels else {}),
+            **({"placed": [memory.to_json() for memory in self.placed]} if self.placed else {}),
         }
 
     def _sections(self) -> dict[str, bytes | memoryview | Content]:

@@ -15,6 +15,8 @@ from itertools import pairwise
 from math import prod
 from pathlib import Path
 
+from sateen.runtime.action_reader import actions_of
+from sateen.runtime.actions import DeviceBlocks
 from sateen.runtime.artifact import (
     ARTIFACT_MAGIC,
     DEVICE_SECTION,
@@ -29,7 +31,6 @@ from sateen.runtime.artifact import (
 from sateen.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, object_of, parse, text_of, texts_of
 from sateen.runtime.errors import ArgumentError, ArtifactError
 from sateen.runtime.files import open_regular
-from sateen.runtime.launches import launches_of
 from sateen.runtime.signature import ENTRY, Parameter
 from sateen.runtime.steps import Step
 from sateen.runtime.verified import VerifiedFiles
@@ -39,6 +40,7 @@ _MOST_BYTES = 1 << 48
 _MOST_CODE_BYTES = 1 << 30
 _MOST_PARAMETERS = 65_535
 _MOST_LABELS = 1 << 20
+_MOST_DEVICES = 64
 _DIGEST_CHARACTERS = 64
 _KNOWN = (*SECTIONS, DEVICE_SECTION)
 _FIELDS = ("producer", "target", "inputs", "outputs", "variants", "source", "options", "aliases", "sections")
@@ -189,9 +191,27 @@ def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryvi
         _steps(fields.get("steps", [])),
         _stack_bytes(fields.get("stack")),
         kernels,
+        placed=_placed(fields.get("placed", []), len(inputs) + len(outputs), len(parameters)),
     )
-    launches = launches_of(fields.get("launches", []), artifact.block_sizes, len(artifact.steps))
-    return replace(artifact, launches=launches)
+    if not kernels:
+        return artifact
+    return replace(artifact, actions=actions_of(fields.get("launches", []), artifact.blocks, len(artifact.steps)))
+
+
+def _placed(value: object, arrays: int, parameter_bytes: int) -> tuple[DeviceBlocks, ...]:
+    """What each device has: every input and output is on one, and the parameters are those of all."""
+    placed = tuple(map(DeviceBlocks.from_json, list_of(value, "the devices of the network", _MOST_DEVICES)))
+    if not placed:
+        return ()
+    if len({memory.device for memory in placed}) != len(placed):
+        raise ArtifactError(f"expected each device once, found {', '.join(str(memory.device) for memory in placed)}")
+    found = sorted(position for memory in placed for position in memory.arrays)
+    if found != list(range(arrays)):
+        raise ArtifactError(f"expected each of {arrays} inputs and outputs on one device, found those of {found!s:.64}")
+    if sum(memory.parameters for memory in placed) > parameter_bytes:
+        total = sum(memory.parameters for memory in placed)
+        raise ArtifactError(f"expected parameters of all devices in {parameter_bytes} bytes, found {total}")
+    return placed
 
 
 def _labels(value: object, outputs: tuple[Parameter, ...]) -> dict[str, tuple[str, ...]]:

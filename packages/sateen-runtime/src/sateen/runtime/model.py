@@ -39,11 +39,11 @@ class Model:
     avoid that, load a model for each thread.
     """
 
-    def __init__(self, artifact: Artifact, network: Module | OpenDevice, device: Device) -> None:
-        """A network in a module, or on a device.
+    def __init__(self, artifact: Artifact, network: Module | LaunchedNetwork, device: Device) -> None:
+        """A network in a module, or on devices, of which `device` is the first.
 
         Raises ArtifactError if a module does not fit the artifact's manifest, OutOfMemoryError if there is no memory
-        for the workspace, DeviceError for kernels that the device refuses.
+        for the workspace.
         """
         self.artifact = artifact
         self.device = device
@@ -56,19 +56,26 @@ class Model:
             self._function = _entry(artifact, network)
             self._give_blocks()
         else:
-            self._function = LaunchedNetwork(artifact, network)
+            self._function = network
         self._inputs = tuple(p.name for p in artifact.inputs)
         self._input_names = frozenset(self._inputs)
         self._outputs = {p.name: allocator(_shape(p), p.dtype) for p in artifact.outputs}
-        self._on_device = {p.name: partial(empty, _shape(p), p.dtype, device) for p in artifact.outputs}
+        self._on_device = {
+            p.name: partial(empty, _shape(p), p.dtype, self._device_of(i))
+            for i, p in enumerate(artifact.outputs, len(artifact.inputs))
+        }
         self._given: dict[str, AnyArray] = {}
         self._results: Outputs | None = None
         self._lock = ForkSafeLock()
 
     @property
     def launched(self) -> LaunchedNetwork | None:
-        """What runs on a device, None on a processor and of a closed model."""
+        """What runs on devices, None on a processor and of a closed model."""
         return self._function if isinstance(self._function, LaunchedNetwork) else None
+
+    def _device_of(self, position: int) -> Device:
+        """Where an input or output is computed or read."""
+        return self.device if self.launched is None else self.launched.device_of(position)
 
     def _give_blocks(self) -> None:
         """The memory that a function of the host gets besides inputs and outputs."""
@@ -98,8 +105,8 @@ class Model:
     ) -> Outputs:
         """The outputs by name: new arrays, or those in `out`. Without `inputs` the arrays of `set_input` are used.
 
-        New arrays are in the host's memory, with `keep` on the model's device. Those on a device are complete when its
-        queued work is done.
+        New arrays are in the host's memory, with `keep` where the network computes them. Those on a device are complete
+        when its queued work is done.
 
         An input is read in place if it is compact, aligned to its elements and in the byte order of this machine. Any
         other input is copied first, or refused without `copy`. An array of `out` may be an input if `artifact.aliases`
@@ -235,9 +242,7 @@ def load(
                     f"compiled for {artifact.target}, whose kernels are text for {compiler} and no driver; compile "
                     f"the model for {kind}"
                 )
-            opened = open_device(place)
-            _check_generation(target, opened)
-            return Model(artifact, opened, place)
+            return Model(artifact, _launched(artifact, place, threads), place)
         _check_target(artifact.target)
         if not artifact.form.is_loaded:
             raise ArtifactError(
@@ -247,6 +252,20 @@ def load(
         return Model(artifact, load_module(artifact.library, threads=threads), place)
     except ArtifactError as error:
         raise ArtifactError(f"{name}: {error}") from None
+
+
+def _launched(artifact: Artifact, first: Device, threads: int) -> LaunchedNetwork:
+    """A network on devices: `first` stands for the first of their kind, and those after it for the others."""
+
+    def opened(device: Device) -> OpenDevice:
+        if device.kind is not first.kind:
+            raise ArtifactError(f"expected parts on {first.kind} and the host, found one on {device}")
+        found = open_device(Device(device.kind, first.index + device.index))
+        _check_generation(_target(artifact.target), found)
+        return found
+
+    functions = load_module(artifact.library, threads=threads).functions if artifact.library else {}
+    return LaunchedNetwork(artifact, opened, functions)
 
 
 def _target(text: str) -> Target:

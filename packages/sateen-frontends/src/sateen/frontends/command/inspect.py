@@ -39,6 +39,7 @@ from sateen.runtime import (
     Target,
     open_device,
 )
+from sateen.runtime.actions import action_to_json
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
@@ -378,5 +379,5 @@ def _artifact_summary(artifact: Artifact) -> dict[str, object]:
         "options": dict(artifact.options),
         "aliases": dict(artifact.aliases),
         "steps": [s.to_json() for s in artifact.steps],
-        "launches": [launch.to_json() for launch in artifact.launches],
+        "launches": list(map(action_to_json, artifact.actions)),
     }

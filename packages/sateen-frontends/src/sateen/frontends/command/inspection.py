@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -13,13 +12,12 @@ from sateen.frontends.command.caches import object_cache, tell_refusal
 from sateen.frontends.command.compilation import Compilation, records_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import Reading, required_graph
-from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, lower_network
-from sateen.graph_ir.ir import HOST, Graph, Node, Problem
+from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, lower_network, placing
+from sateen.graph_ir.ir import Graph, Node, Problem
 from sateen.graph_ir.kernels import KernelCompiler
 from sateen.graph_ir.passes import PassRun, chosen_method, default_pipeline, nothing_known, preparation, run_pipeline
 from sateen.graph_ir.passes.fuse import fuse
-from sateen.graph_ir.passes.place_on import place_on
-from sateen.runtime import Device, LinkError, Target
+from sateen.runtime import LinkError, Target
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen import TARGET_KINDS, CompilerPool
 from sateen.tensor_ir.ir import Function
@@ -78,9 +76,7 @@ def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes
     with step(f"optimising {path.name}"):
         known = nothing_known if records is None else records.best(target)
         passes = default_pipeline(target, compilation.numerics, known)
-        place = Device(target.device_kind)
-        placing = () if place == HOST else (partial(place_on, device=place),)
-        run_pipeline(imported, (*passes, *placing, fuse), runs.append)
+        run_pipeline(imported, (*placing(target), *passes, fuse), runs.append)
     return Passes(imported, tuple(runs))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sateen.frontends.command.files import new_folder
 from sateen.runtime import ArgumentError, Artifact, ArtifactError, CodeForm, Target
+from sateen.runtime.actions import action_to_json
 
 _NO_PREFIX = "network"
 
@@ -14,8 +15,8 @@ _NO_PREFIX = "network"
 def write_kernels(artifact: Artifact, folder: Path, name: str) -> None:
     """Write `kernels` with the suffix of their language, `network.json` and `parameters.bin` to a new folder.
 
-    The description has the types of inputs and outputs, the sizes of all blocks of memory by their numbers, and the
-    launches of a run in order, whose places are block, offset and size in bytes (docs/command.md).
+    The description has the types of inputs and outputs, the sizes of all blocks of memory by their numbers, and what a
+    run does in order, whose places are block, offset and size in bytes (docs/command.md).
 
     Raises ArtifactError for an artifact that is for no device, and for a place that exists or can't be written;
     ArgumentError for a name, which nothing here has.
@@ -27,13 +28,20 @@ def write_kernels(artifact: Artifact, folder: Path, name: str) -> None:
         )
     if name != _NO_PREFIX:
         raise ArgumentError(f"expected no name for kernels, which have those of the network's nodes, found {name!r}")
-    blocks = [*(p.name for p in (*artifact.inputs, *artifact.outputs)), "parameters", "workspace"]
+    if artifact.library:
+        raise ArtifactError(
+            "expected a network whose kernels are all those of devices, found one with functions of the host; compile "
+            "it without --place"
+        )
+    places = [f" on {memory.device}" for memory in artifact.placed] or [""]
+    owned = [f"{block}{place}" for place in places for block in ("parameters", "workspace")]
+    names = [*(p.name for p in (*artifact.inputs, *artifact.outputs)), *owned]
     described: dict[str, object] = {
         "target": artifact.target,
         "inputs": [p.to_json() for p in artifact.inputs],
         "outputs": [p.to_json() for p in artifact.outputs],
-        "blocks": [{"name": b, "bytes": n} for b, n in zip(blocks, artifact.block_sizes, strict=True)],
-        "launches": [launch.to_json() for launch in artifact.launches],
+        "blocks": [{"name": name, "bytes": b.size} for name, b in zip(names, artifact.blocks, strict=True)],
+        "launches": list(map(action_to_json, artifact.actions)),
     }
     with new_folder(folder, "the kernels") as made:
         (made / f"kernels{Target.parse(artifact.target).kernel_suffix}").write_bytes(artifact.kernels)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.compile.launch_list import launches_of_entry
+from sateen.graph_ir.compile.launch_list import launches_of
 from sateen.runtime import Artifact, Device, DType, Parameter, Session, SessionModel, Step, Target
+from sateen.runtime.launches import BlockPlace
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen import TARGET_KINDS
 from sateen.tensor_ir.ir import (
@@ -12,7 +13,6 @@ from sateen.tensor_ir.ir import (
     Expr,
     For,
     Function,
-    Invoke,
     Load,
     LoopKind,
     Scope,
@@ -71,13 +71,11 @@ def _network(function: Function, target: Target) -> Artifact:
     """A network of one kernel, whose arrays lie in the workspace."""
     network = TARGET_KINDS[target.kind].network
     assert network is not None
-    kernels, programs = network([spread_over_threads(function, BLOCK_THREADS)], target)
+    kernels, (program,) = network([spread_over_threads(function, BLOCK_THREADS)], target)
     sizes = [_bytes(b) for b in function.parameters]
     offsets = [sum(sizes[:i]) for i in range(len(sizes))]
     done = Parameter("done", FLOAT32, (1,), None, FLOAT32.bytes, is_output=True)
-    blocks = [Buffer(name, (const(1),), FLOAT32) for name in ("done", "parameters", "workspace")]
-    call = Invoke(function.name, (blocks[-1],) * len(sizes), tuple(map(const, offsets)))
-    entry = Function("network", tuple(blocks), frozenset(blocks), call)
+    places = [BlockPlace(2, offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     return Artifact(
         f"sateen-graph-ir {__version__}",
         str(target),
@@ -88,7 +86,7 @@ def _network(function: Function, target: Target) -> Artifact:
         b"",
         steps=(Step(function.name, (function.name,), (), (), (), 0, sum(sizes)),),
         kernels=kernels,
-        launches=launches_of_entry(entry, programs),
+        actions=tuple(launches_of(program, places)),
     )
 
 

@@ -10,25 +10,23 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-from sateen.graph_ir.compile.launch_list import launches_of_entry
+from sateen.graph_ir.compile.device_network import DeviceNetwork, device_network
 from sateen.graph_ir.compile.lowered_network import LoweredNetwork, lower_network
 from sateen.graph_ir.compile.parameter_block import pack_parameters
 from sateen.graph_ir.compile.parameters import bind_parameters
+from sateen.graph_ir.compile.placement import NOWHERE, host_of, placing
 from sateen.graph_ir.compile.steps import steps_of
 from sateen.graph_ir.ir import HOST, Graph, GraphBuilder, Node, OpSet, TensorType, verify_graph
 from sateen.graph_ir.kernels import KernelCompiler
 from sateen.graph_ir.ops import OPS
-from sateen.graph_ir.passes import Observer, Pipeline, default_pipeline, nothing_known, run_pipeline
+from sateen.graph_ir.passes import Observer, Pipeline, Placed, default_pipeline, nothing_known, run_pipeline
 from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.lift_parameters import lift_parameters
-from sateen.graph_ir.passes.place_on import place_on
-from sateen.graph_ir.passes.require_host import require_host
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.records import Records
 from sateen.graph_ir.version import __version__
-from sateen.runtime import ArgumentError, Artifact, CodegenError, Device, DeviceKind, Parameter, Target, TargetError
-from sateen.runtime.launches import NetworkLaunch
+from sateen.runtime import ArgumentError, Artifact, CodegenError, DeviceKind, Parameter, Target, TargetError
 from sateen.runtime.signature import ENTRY, Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import ObjectCache
@@ -82,17 +80,18 @@ def lowered(
     observer: Observer | None = None,
     timed: bool = False,
     denormals: str = "keep",
+    placed: Placed = NOWHERE,
+    target_host: Target | str = "llvm",
 ) -> LoweredNetwork:
     """The part of `build` before code generation: the passes, then `lower_network`. The options are those of
     `build`."""
-    first = (partial(bind_dims, dims=dims), require_sizes, require_host)
+    host = host_of(target, target_host)
+    first: Pipeline = (partial(bind_dims, dims=dims), require_sizes, *placing(target, placed))
     known = nothing_known if records is None else records.best(target)
-    passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
-    place = Device(target.device_kind)
-    placing = () if place == HOST else (partial(place_on, device=place),)
-    last = partial(use_lowerings, operators=operators, kind=target.kind)
-    optimised = run_pipeline(graph, (*first, *passes, last, *placing), observer)
-    return lower_network(optimised, target, begin, timed=timed, denormals=denormals)
+    passes = default_pipeline(target, numerics, known, host) if pipeline is None else pipeline
+    last = partial(use_lowerings, operators=operators, kind=target.kind, host_kind="" if host is None else host.kind)
+    optimised = run_pipeline(graph, (*first, *passes, last), observer)
+    return lower_network(optimised, target, begin, timed=timed, denormals=denormals, target_host=host)
 
 
 def network_target(value: Target | str) -> Target:
@@ -128,6 +127,8 @@ def build(
     static: bool = False,
     workers: CompilerPool | None = None,
     cache: ObjectCache | None = None,
+    placed: Placed = NOWHERE,
+    target_host: Target | str = "llvm",
 ) -> Artifact:
     """Compile a graph into an artifact.
 
@@ -141,7 +142,9 @@ def build(
     `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`; devices measure steps
     anyway. With `static` the
     artifact's code is a static archive, for `Artifact.export_archive`, as that for machines without a system always is.
-    `workers` compile kernels in parallel, `cache` keeps their object code; neither changes the result. Raises
+    `workers` compile kernels in parallel, `cache` keeps their object code; neither changes the result. `placed` says
+    which nodes of a network for a device are elsewhere (place_devices), by name or by a function, as in
+    `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host. Raises
     InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind of
     target without networks; and ArgumentError for anything but a graph with outputs, `params` of another type,
     unknown `denormals`, and records together with a pipeline.
@@ -167,9 +170,12 @@ def build(
         observer=observer,
         timed=timed and kind.network is None,
         denormals=denormals,
+        placed=placed,
+        target_host=target_host,
     )
-    kernels, launches = b"", tuple[NetworkLaunch, ...]()
+    made: DeviceNetwork | None = None
     if is_object_code:
+        assert network.entry is not None
         codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
         told = str(with_features(complete))
         metadata = Metadata(_producer(), told, (signature_of(network.entry),))
@@ -180,10 +186,10 @@ def build(
             compiler.note(refused, error.number)
             raise refused from None
     elif kind.network is not None:
-        library, stack_bytes, told = b"", None, str(complete)
-        kernels, programs = kind.network(network.kernels, complete)
-        launches = launches_of_entry(network.entry, programs)
+        made = device_network(network, kind.network, complete, target_host, _soname(graph.name), denormals, cache)
+        library, stack_bytes, told = made.library, None, str(complete)
     else:
+        assert network.entry is not None
         stack_bytes = None
         told = str(replace(complete, cpu="", features=()))
         library = c_network(network.kernels, network.entry, told, _producer()).encode()
@@ -193,20 +199,27 @@ def build(
         told,
         tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs),
         tuple(_parameter(name, v.type, True) for v, name in names.items()),
-        network.plan.workspaces.get(Device(complete.device_kind), 0),
+        network.plan.workspace_bytes if made is None else made.memory[0].workspace,
         library,
-        pack_parameters(network.graph, network.plan, lift_parameters(bound).parameters.values()),
+        pack_parameters(
+            network.graph,
+            network.plan,
+            lift_parameters(bound).parameters.values(),
+            [HOST] if made is None else [m.device for m in made.memory],
+        ),
         options={
             **({} if numerics == "default" else {"numerics": numerics}),
             **({"denormals": denormals} if denormals != "keep" else {}),
             **({} if records is None else {"records": records.digest}),
+            **({"target_host": str(Target.of(target_host))} if network.host_kernels else {}),
         },
         aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
         labels=graph.labels,
-        steps=steps_of(network.graph, network.plan.free, network.calls) if timed or launches else (),
+        steps=steps_of(network.graph, network.plan.free, network.calls) if timed or made is not None else (),
         stack_bytes=stack_bytes,
-        kernels=kernels,
-        launches=launches,
+        kernels=b"" if made is None else made.kernels,
+        actions=() if made is None else made.actions,
+        placed=made.memory if made is not None and len(made.memory) > 1 else (),
     )
 
 

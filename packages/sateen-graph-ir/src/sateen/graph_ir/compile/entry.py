@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import HOST, Graph, Node, TensorType, Value
 from sateen.graph_ir.memory import Location, MemoryPlan
-from sateen.runtime import Device
 from sateen.runtime.dtype import DType
 from sateen.runtime.signature import ENTRY
 from sateen.tensor_ir.ir import (
@@ -52,12 +51,11 @@ def build_entry(
     timed: bool = False,
     denormals: str = "keep",
     alignment: int = 64,
-    device: Device = HOST,
 ) -> Function:
     """`name`(inputs…, outputs…, parameters, workspace): the last two are blocks of bytes, at multiples of `alignment`.
 
     `kernels` names the kernel of each node, including those in bodies of control nodes, and `copies` the kernel that
-    copies a value. All are on `device`. With `timed`, a vector of int64 comes before the parameters: the processor's
+    copies a value. With `timed`, a vector of int64 comes before the parameters: the processor's
     clock at the start and after each step. The kernels run in the entry's mode: with `denormals`
     flush they may treat subnormal numbers as zeros. Outputs and inputs of `graph.aliases` may share memory.
     """
@@ -67,8 +65,8 @@ def build_entry(
             outside[v] = Buffer(
                 v.name, tuple(map(const, v.type.physical_shape)), v.type.dtype, alignment=v.type.dtype.bytes
             )
-    parameters = _block("parameters", plan.parameter_blocks.get(device, 0), alignment)
-    workspace = _block("workspace", plan.workspaces.get(device, 0), alignment)
+    parameters = _block("parameters", plan.parameter_blocks.get(HOST, 0), alignment)
+    workspace = _block("workspace", plan.workspaces.get(HOST, 0), alignment)
     given: dict[Value, Place] = {v: (buffer, 0) for v, buffer in outside.items()}
     given.update((v, (parameters, offset)) for v, offset in plan.parameters.items())
     steps = _Writer(kernels, copies).steps(graph, plan, given, (workspace, 0))

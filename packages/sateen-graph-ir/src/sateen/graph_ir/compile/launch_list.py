@@ -1,9 +1,9 @@
-"""The entry of a network for a device as launches: all loops unrolled, all expressions numbers."""
+"""What a function for a device launches, as data: all loops unrolled, all expressions numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sateen.runtime.launches import BlockPlace, NetworkLaunch
 from sateen.tensor_ir.arith import Analyzer
@@ -12,9 +12,7 @@ from sateen.tensor_ir.ir import (
     Const,
     Expr,
     For,
-    Function,
     If,
-    Invoke,
     Launch,
     Let,
     LoopKind,
@@ -26,43 +24,23 @@ from sateen.tensor_ir.ir import (
 from sateen.tensor_ir.lowering import DeviceProgram
 
 
-def launches_of_entry(entry: Function, programs: Iterable[DeviceProgram]) -> tuple[NetworkLaunch, ...]:
-    """What the entry's calls launch, in order; `programs` are those of the functions that it calls.
+def launches_of(program: DeviceProgram, places: Sequence[BlockPlace]) -> list[NetworkLaunch]:
+    """What a function launches on arguments at places, in order.
 
-        k0(data + 0, workspace + 256)                 k0_0 [4, 1, 1] [256, 1, 1] (0, 0, 4096) (2, 256, 4096)
-        with for t: launch k0_0(A + 0, B + 0, t)  =>  … 0; k0_0 [4, 1, 1] [256, 1, 1] (0, 0, 4096) (2, 256, 4096) … 1
-
-    Blocks are numbered as the entry's parameters are, steps as the entry's statements.
+    for t < 2: launch k0_0(A, B + t, t)      k0_0 [4, 1, 1] [256, 1, 1] (0, 0, 4096) (2, 256, 4096) 0
+    on (0, 0, 8192), (2, 256, 8192)      =>  k0_0 [4, 1, 1] [256, 1, 1] (0, 0, 4096) (2, 4352, 4096) 1
     """
-    blocks = {b: i for i, b in enumerate(entry.parameters)}
-    named = {program.host.name: program for program in programs}
-    shared = {kernel.name: kernel.shared_bytes for program in named.values() for kernel in program.kernels}
-    writer = _Writer(named, shared, Analyzer())
-    steps = entry.body.body if isinstance(entry.body, Seq) else (entry.body,)
-    return tuple(replace(launch, step=i) for i, s in enumerate(steps) for launch in writer.called(s, blocks))
+    host = program.host
+    starts = {p: (place.block, place.offset) for p, place in zip(host.parameters, places, strict=True)}
+    shared = {kernel.name: kernel.shared_bytes for kernel in program.kernels}
+    return list(_Writer(host.name, shared, Analyzer()).launched(host.body, starts))
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    programs: Mapping[str, DeviceProgram]
+    name: str
     shared_bytes: Mapping[str, int]
     analyzer: Analyzer
-
-    def called(self, s: Stmt, blocks: Mapping[Buffer, int]) -> Iterator[NetworkLaunch]:
-        """The launches of the calls in a statement of the entry."""
-        match s:
-            case Seq():
-                for child in s.body:
-                    yield from self.called(child, blocks)
-            case Invoke():
-                host = self.programs[s.callee].host
-                places = {
-                    p: (blocks[b], self._number(offset))
-                    for p, (b, offset) in zip(host.parameters, s.arguments, strict=True)
-                }
-                yield from self.launched(host.body, places)
-            case _:
-                raise AssertionError(f"the entry of a network on a device has a {type(s).__name__}")
 
     def launched(self, s: Stmt, places: Mapping[Buffer, tuple[int, int]]) -> Iterator[NetworkLaunch]:
         """The launches in a statement of a function's host; `places` are the blocks and offsets of its buffers."""
@@ -91,7 +69,7 @@ class _Writer:
                     shared_bytes=self.shared_bytes[s.kernel],
                 )
             case _:
-                raise AssertionError(f"the host of {min(self.programs)!r} has a {type(s).__name__}")
+                raise AssertionError(f"the host of {self.name!r} has a {type(s).__name__}")
 
     def _place(self, b: Buffer, offset: Expr, places: Mapping[Buffer, tuple[int, int]]) -> BlockPlace:
         block, start = places[b]

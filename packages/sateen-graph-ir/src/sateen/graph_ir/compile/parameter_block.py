@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from math import prod
 
 import numpy as np
 
-from sateen.graph_ir.ir import Array, Graph
+from sateen.graph_ir.ir import HOST, Array, Graph
 from sateen.graph_ir.memory import MemoryPlan
-from sateen.runtime import empty
+from sateen.runtime import Device, empty
 from sateen.runtime.fork_safe import ForkSafeLock
 from sateen.runtime.threads import Threads
 
@@ -93,8 +94,10 @@ def _copy(array: Array, start: int, place: Array) -> None:
         _copy(array[first + rows], 0, place[end:])
 
 
-def pack_parameters(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ()) -> ParameterBlock:
-    """The parameters of a graph at the places of the plan.
+def pack_parameters(
+    graph: Graph, plan: MemoryPlan, given: Iterable[Array] = (), devices: Sequence[Device] = (HOST,)
+) -> ParameterBlock:
+    """The parameters of a graph at the places of the plan, the block of each of its `devices` after the other.
 
     They are packed on demand, except those in the memory of `given` arrays that others may still write to: these are
     packed at once.
@@ -104,11 +107,12 @@ def pack_parameters(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ())
     def lasting(array: Array) -> Array:
         return np.array(array, order="C") if id(_owner(array)) in changing else array
 
+    sizes = [plan.parameter_blocks.get(device, 0) for device in devices]
+    starts = dict(zip(devices, accumulate(sizes, initial=0), strict=False))
+    places = [starts[v.device] + offset for v, offset in plan.parameters.items()]
     with Threads() as threads:
         arrays = threads.map(lasting, [graph.parameters[value] for value in plan.parameters])
-        return ParameterBlock(
-            max([64, *plan.parameter_blocks.values()]), list(zip(plan.parameters.values(), arrays, strict=True))
-        )
+        return ParameterBlock(max(64, sum(sizes)), list(zip(places, arrays, strict=True)))
 
 
 def _owner(array: Array) -> Array:

@@ -11,7 +11,12 @@ from sateen.runtime import Step
 
 def steps_of(graph: Graph, free: Collection[Node], kernels: Mapping[Node, str]) -> tuple[Step, ...]:
     """The steps of a fused graph in order. `free` nodes have none; `kernels` names the kernels of the others."""
-    return tuple(step_of(node, kernels.get(node, node.op.op_name())) for node in graph.nodes if node not in free)
+    return tuple(step_of(node, kernels.get(node) or _operator(node)) for node in graph.nodes if node not in free)
+
+
+def _operator(node: Node) -> str:
+    """What a node without a kernel does: decide, or copy between devices."""
+    return (node.op.body.nodes[0] if isinstance(node.op, Fused) else node).op.op_name()
 
 
 def step_of(node: Node, kernel: str) -> Step:

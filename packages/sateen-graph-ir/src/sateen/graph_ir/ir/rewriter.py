@@ -78,10 +78,10 @@ class GraphRewriter:
         self.changed = True
         return self.builder.add_all(op, *inputs, names=names, spans=spans)
 
-    def parameter(self, name: str, data: Array) -> Value:
-        """A new constant."""
+    def parameter(self, name: str, data: Array, device: Device) -> Value:
+        """A new constant in memory of a device."""
         self.changed = True
-        return self.builder.parameter(name, data)
+        return self.builder.parameter(name, data, device)
 
     def put(self, node: Node, inputs: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> None:
         """The node with other inputs and outputs, values of the new graph."""

@@ -90,7 +90,7 @@ from sateen.graph_ir.ops.element_wise import (
     Unary,
 )
 from sateen.graph_ir.ops.entry_points import installed_operators
-from sateen.graph_ir.ops.fused import Fused, copying
+from sateen.graph_ir.ops.fused import Fused, copying, is_copy_between_devices
 from sateen.graph_ir.ops.gather_scatter import (
     Gather,
     GatherElements,
@@ -330,4 +330,5 @@ __all__ = [
     "Xor",
     "copying",
     "installed_operators",
+    "is_copy_between_devices",
 ]

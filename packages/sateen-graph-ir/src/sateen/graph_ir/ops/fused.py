@@ -50,3 +50,8 @@ def copying(value: Value) -> Node:
     builder.output(builder.add(Identity(), source, name="target"))
     body = builder.finish()
     return Node(Fused(body), body.inputs, body.outputs)
+
+
+def is_copy_between_devices(node: Node) -> bool:
+    """Whether a node copies a value from the memory of a device to that of another, which no kernel does."""
+    return any(v is not None and v.device != node.outputs[0].device for v in node.inputs) and isinstance(node.op, Fused)

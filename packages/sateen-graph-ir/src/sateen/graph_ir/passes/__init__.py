@@ -4,6 +4,7 @@ from sateen.graph_ir.passes.choose_layouts import first_layouts
 from sateen.graph_ir.passes.choose_methods import MOST_LOSS, Known, chosen_method, nothing_known
 from sateen.graph_ir.passes.fuse import separations
 from sateen.graph_ir.passes.pipelines import default_pipeline, preparation
+from sateen.graph_ir.passes.place_devices import Placed
 from sateen.graph_ir.passes.runner import Observer, Pass, PassRun, Pipeline, pass_name, run_pipeline
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Pass",
     "PassRun",
     "Pipeline",
+    "Placed",
     "chosen_method",
     "default_pipeline",
     "first_layouts",

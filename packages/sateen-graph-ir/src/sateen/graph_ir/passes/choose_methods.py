@@ -63,7 +63,7 @@ def chosen_method(
     if not node.op.methods:
         return None
     problem = Problem.of(node)
-    possible = [c.method for c in problem.candidates(machine)]
+    possible = [c.method for c in problem.candidates(machine.at(node.outputs[0].device.kind))]
     preferred = [m for m in known(problem) if m in possible]
     return next(_allowed(node.op, (*preferred, *possible), constants, numerics), None)
 
@@ -107,5 +107,5 @@ def _prepared(
     assert data is not None
     key = value, way.operator
     if key not in prepared:
-        prepared[key] = rewriter.parameter(value.name, way.prepared[position].function(data))
+        prepared[key] = rewriter.parameter(value.name, way.prepared[position].function(data), value.device)
     return prepared[key]

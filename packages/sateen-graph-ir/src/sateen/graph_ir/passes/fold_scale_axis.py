@@ -187,7 +187,8 @@ class _Folder:
             array = data.astype(node.outputs[0].type.dtype.numpy)
         if not np.isfinite(array.astype(np.float64)).all():
             return None
-        return self.rewriter.parameter(f"{node.outputs[0].name}_bias" if old is None else old.name, array)
+        output = node.outputs[0]
+        return self.rewriter.parameter(f"{output.name}_bias" if old is None else old.name, array, output.device)
 
 
 def _per_channel(constant: Array | None, rank: int, axis: int, channels: object) -> Array | None:

@@ -18,7 +18,7 @@ def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine, in_
     """The choices of a node whose inputs have some layouts, best first; perhaps only those that keep axes in order."""
     present = [v for v in node.inputs if v is not None]
     types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
-    choices = node.layouts(types, machine)
+    choices = node.layouts(types, machine.at(node.outputs[0].device.kind))
     return (c for c in choices if not in_order or all(given is None or given.is_in_order for given in c.outputs))
 
 
@@ -50,7 +50,7 @@ class Costs:
         types = [v.type for v in node.inputs if v is not None]
         results = [v.type for v in node.outputs]
         moved = sum(_bytes(v) for v in node.outputs)
-        rates = self.machine.rates
+        rates = self.machine.at(node.outputs[0].device.kind).rates
         multiply_adds = node.op.operations(types, results) / 2
         work = max(FLOAT32.bytes * multiply_adds / rates.multiply_add_bytes, moved / rates.moved)
         return work * choice.slowdown
@@ -59,7 +59,8 @@ class Costs:
         """The cost of converting a value from one layout to another; parameters are converted at compile time."""
         if given == needed or value in self.graph.parameters:
             return 0.0
-        return 2 * _bytes(value) / self.machine.rates.moved + self.machine.rates.conversion_cycles
+        rates = self.machine.at(value.device.kind).rates
+        return 2 * _bytes(value) / rates.moved + rates.conversion_cycles
 
     def total(self, choices: Choices) -> float:
         """The cost of the whole graph."""

@@ -26,12 +26,14 @@ from sateen.tensor_ir import Machine
 from sateen.topi.methods import NUMERICS
 
 
-def default_pipeline(target: Target, numerics: str = "default", known: Known = nothing_known) -> Pipeline:
-    """The passes that `build` runs before fusion.
+def default_pipeline(
+    target: Target, numerics: str = "default", known: Known = nothing_known, target_host: Target | None = None
+) -> Pipeline:
+    """The passes that `build` runs before fusion, for a device with parts of the network on a host.
 
     `known` gives the measured methods (Records.best). Raises ArgumentError for unknown numerics.
     """
-    machine = Machine.of(target)
+    machine = Machine.of(target, target_host)
     before: Pipeline = (
         *_before_methods(numerics),
         partial(choose_methods, machine=machine, numerics=numerics, known=known),

@@ -48,5 +48,8 @@ def _affine(rewriter: GraphRewriter, node: Node, epsilon: float) -> Value | None
     if not all(np.isfinite(a.astype(np.float64)).all() for a in numbers):
         return None
     name = node.outputs[0].name
-    by, shift = (rewriter.parameter(f"{name}_{part}", a) for part, a in zip(("scale", "shift"), numbers, strict=True))
+    by, shift = (
+        rewriter.parameter(f"{name}_{part}", a, data.device)
+        for part, a in zip(("scale", "shift"), numbers, strict=True)
+    )
     return rewriter.insert(Add(), rewriter.insert(Multiply(), data, by, spans=node.spans), shift, spans=node.spans)

@@ -108,4 +108,5 @@ def _operand(rewriter: GraphRewriter, node: Node, value: Value | None, permutati
     if data is None or not (value.type.rank == rank or (isinstance(node.op, Broadcast) and value.type.rank < rank)):
         return None
     whole = data.reshape((1,) * (rank - data.ndim) + data.shape)
-    return rewriter.parameter(value.name, np.ascontiguousarray(whole.transpose(np.argsort(permutation))))
+    transposed = np.ascontiguousarray(whole.transpose(np.argsort(permutation)))
+    return rewriter.parameter(value.name, transposed, value.device)

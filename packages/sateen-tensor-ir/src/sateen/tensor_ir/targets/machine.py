@@ -46,17 +46,20 @@ class Machine:
     """As of its vector registers (`Vectors.in_scalars`)."""
     gpu: Gpu | None = None
     """The blocks of threads of a device; None for a processor. The other fields then say what one thread has."""
+    host: Machine | None = None
+    """The processor beside a device, which may have parts of a network."""
 
     @staticmethod
-    def of(target: Target | str = "llvm") -> Machine:
-        """The machine of a target. Caches are read from this machine if it is the target; otherwise they are those of
-        the target's CPU.
+    def of(target: Target | str = "llvm", target_host: Target | str | None = None) -> Machine:
+        """The machine of a target, a device beside a host if there is one. Caches are read from this machine if it is
+        the target; otherwise they are those of the target's CPU.
 
         Raises TargetError for an architecture that sateen makes no code for.
         """
         complete = Target.of(target)
         if complete.device_kind is not DeviceKind.CPU:
-            return replace(_THREAD, kind=complete.device_kind, gpu=Gpu.of(complete))
+            host = None if target_host is None else Machine.of(target_host)
+            return replace(_THREAD, kind=complete.device_kind, gpu=Gpu.of(complete), host=host)
         if complete.kind == "c":
             return _ANY_PROCESSOR
         architecture, cpu = architecture_of(complete), cpu_of(complete)
@@ -71,6 +74,10 @@ class Machine:
             architecture.multiplies_by_element, inf if system is System.NONE else architecture.enlargement_cycles,
             vectors.masks, vectors.in_scalars,
         )  # fmt: skip
+
+    def at(self, kind: DeviceKind) -> Machine:
+        """The machine that computes what lies in memory of a kind: itself, or its host."""
+        return self.host if self.host is not None and kind is DeviceKind.CPU else self
 
     @property
     def accumulators(self) -> int:
