@@ -90,7 +90,7 @@ function f(A: out float32[64, 64])
   thread threadIdx.y y in [0, 64):
     thread threadIdx.x x in [0, 64):
       A[y, x] = 1.0f"""
-    message = "f_0: expected at most 1024 threads in a block of the device, found 4096 (threadIdx.x 64, threadIdx.y 64"
+    message = "expected at most 1024 threads in a block of the device, found 4096 (threadIdx.x 64, threadIdx.y 64)"
     with pytest.raises(LoweringError, match=re.escape(message)):
         build_functions([parse_function(text)], "cuda-c")
 

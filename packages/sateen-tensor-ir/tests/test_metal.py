@@ -87,7 +87,7 @@ function f(A: out float32[32])
     thread threadIdx.x t in [0, 32):
       T[t] = 1.0f
       A[t] = T[t]"""
-    message = "f_0: expected at most 32768 bytes of shared memory in a block of the device, found 65536 ('T' 65536)"
+    message = "expected at most 32768 bytes of shared memory in a block of the device, found 65536 ('T' 65536)"
     with pytest.raises(LoweringError, match=re.escape(message)):
         build_functions([parse_function(text)], "metal")
 

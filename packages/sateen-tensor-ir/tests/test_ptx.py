@@ -116,8 +116,7 @@ def test_scalars_have_64_bits_and_the_grid_is_the_hosts() -> None:
 def test_a_block_has_limits() -> None:
     text = "function f(A: out float32[4096])\n  thread threadIdx.x t in [0, 4096):\n    A[t] = 1.0f"
     message = (
-        "f_0: expected at most 1024 threads in a block of the device, found 4096 (threadIdx.x 4096, threadIdx.y 1, "
-        "threadIdx.z 1)"
+        "f_0, which computes 'A': expected at most 1024 threads in a block of the device, found 4096 (threadIdx.x 4096)"
     )
     with pytest.raises(LoweringError, match=re.escape(message)):
         built(parse_function(text))

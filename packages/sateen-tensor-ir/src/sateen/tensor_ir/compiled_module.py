@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from sateen.runtime import Argument, CompiledFunction, Module, open_device
 from sateen.runtime.device import Device, DeviceKind
-from sateen.runtime.devices import OpenDevice, as_functions
+from sateen.runtime.devices import DeviceDescription, OpenDevice, as_functions
 from sateen.runtime.display import named
-from sateen.runtime.errors import ArtifactError, CodegenError, TargetError
+from sateen.runtime.errors import ArtifactError, CodegenError, DeviceError, LoweringError, TargetError
 from sateen.runtime.files import replacing
 from sateen.runtime.library_files import write_library
 from sateen.runtime.signature import Metadata, Signature
@@ -18,6 +19,7 @@ from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.companion import companion_codes
 from sateen.tensor_ir.codegen.declarations import c_header
 from sateen.tensor_ir.codegen.externals import Externals
+from sateen.tensor_ir.codegen.kernel_limits import check_limits
 from sateen.tensor_ir.codegen.kinds import PRODUCER, KernelCode, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import CodeReport, LoadedObject, ModuleText, once
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, generate, parsed
@@ -28,7 +30,7 @@ from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
 from sateen.tensor_ir.lowering.expand_instructions import expand_instructions
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
-from sateen.tensor_ir.targets import System, features_of, with_features
+from sateen.tensor_ir.targets import Gpu, System, features_of, with_features
 
 
 class CompiledModule:
@@ -165,8 +167,20 @@ class CompiledModule:
                 "driver: see source, export_source and host, or build for cuda"
             )
         device = open_device(Device(self.target.device_kind))
+        self._require_fit(device.description)
         kernels = self.object_code if isinstance(self._made, KernelCode) else self.source.encode()
         return device, self.host.module.with_devices([as_functions(device, device.load(kernels))])
+
+    def _require_fit(self, limits: DeviceDescription) -> None:
+        """Raises DeviceError for kernels whose blocks the device has no room for."""
+        gpu = Gpu.of(self.target)
+        assert gpu is not None
+        there = replace(gpu, block_threads=limits.block_threads, shared_bytes=limits.shared_bytes)
+        for kernel in self.program.kernels:
+            try:
+                check_limits(kernel, there)
+            except LoweringError as error:
+                raise DeviceError(f"{limits}: {error}") from None
 
     @cached_property
     def _loaded_here(self) -> Module:

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from sateen.runtime.device import Device, DeviceKind
@@ -130,8 +131,7 @@ class OpenCLConnection:
         kernel = library.make("clCreateKernel", kernels, name.encode())
         made: list[int] = []
         try:
-            most = library.value("clGetKernelWorkGroupInfo", c_size_t, kernel, self._device, cl.KERNEL_WORK_GROUP_SIZE)
-            require_few_threads(name, block, most.value)
+            self._require_room(kernel, name, block)
             for i, part in enumerate(parts):
                 if part.offset:
                     region = (c_size_t * 2)(part.offset, self._size(part))
@@ -147,6 +147,20 @@ class OpenCLConnection:
             raise
         threads = (c_size_t * 3)(*(n * m for n, m in zip(grid, block, strict=True)))
         return _Prepared(kernel, tuple(made), threads, (c_size_t * 3)(*block), 0 in grid)
+
+    def _require_room(self, kernel: int, name: str, block: tuple[int, int, int]) -> None:
+        """Raises DriverError for a block with more threads than its registers allow, or more shared memory than there
+        is, of which not every driver says so."""
+        told = partial(self._library.value, "clGetKernelWorkGroupInfo")
+        require_few_threads(name, block, told(c_size_t, kernel, self._device, cl.KERNEL_WORK_GROUP_SIZE).value)
+        shared, most = (
+            told(c_uint64, kernel, self._device, cl.KERNEL_LOCAL_MEM_SIZE).value,
+            self.description.shared_bytes,
+        )
+        if shared > most:
+            raise DriverError(
+                Fault.OTHER, f"kernel {name} expects {shared} bytes of shared memory, the device has at most {most}"
+            )
 
     def _size(self, part: MemoryPart) -> int:
         """The bytes of a part, one at least."""

@@ -18,7 +18,7 @@ from sateen.tensor_ir.codegen.c_family import (
     emit_kernel_text,
 )
 from sateen.tensor_ir.codegen.device_code import gcn_object, processor_of, ptx
-from sateen.tensor_ir.codegen.kernel_limits import check_limits
+from sateen.tensor_ir.codegen.kernel_limits import check_limits, check_thread_memory
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.codegen.wgsl import WGSL, emit_wgsl
 from sateen.tensor_ir.ir.stmt import Function
@@ -110,8 +110,10 @@ class _KernelText:
         setting = Setting(self.dialect.calls(rules), Machine.of(target), spells=self.dialect.spells)
         programs = tuple(self.pipeline.run(function, setting, observe) for function in functions)
         gpu = Gpu.of(target)
-        if self.is_known and gpu is not None:
-            for kernel in (kernel for program in programs for kernel in program.kernels):
+        assert gpu is not None
+        for kernel in (kernel for program in programs for kernel in program.kernels):
+            check_thread_memory(kernel, gpu)
+            if self.is_known:
                 check_limits(kernel, gpu)
         return self.emit(programs), programs
 

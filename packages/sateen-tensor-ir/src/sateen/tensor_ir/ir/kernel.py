@@ -44,6 +44,12 @@ class Kernel:
         return tuple(dict.fromkeys(allocations))
 
     @property
+    def private_buffers(self) -> tuple[Buffer, ...]:
+        """The buffers of which each thread has its own."""
+        private = (Scope.LOCAL, Scope.REGISTER)
+        return tuple(dict.fromkeys(n.buffer for n in walk(self.body) if isinstance(n, Allocate) and n.scope in private))
+
+    @property
     def function(self) -> Function:
         """The kernel as a function with loops over blocks and threads around the body."""
         body = self.body

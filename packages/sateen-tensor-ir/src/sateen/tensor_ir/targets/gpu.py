@@ -35,6 +35,9 @@ class Gpu:
     """What a thread loads or stores at once; 4 where a kernel has no vectors in memory, or makes them itself."""
     vector: int = 1
     """Elements of 4 bytes that a thread computes at once."""
+    thread_bytes: int = 8 << 10
+    """Memory that a thread may have of its own, registers and beyond. WGSL promises these 8 KiB (2.4, "Limits"); OpenCL
+    and Metal promise nothing, and a processor has the threads of a block on one stack."""
     shared_banks: int = 32
     """Threads access so many words of 4 bytes of shared memory at once, if no two are a multiple of it apart."""
     product_rates: tuple[tuple[str, float], ...] = ()
@@ -67,7 +70,7 @@ _ANY = Gpu(16, 1024, 32, 256, 32 << 10, 128, 2e11)
 """The assumptions for a device of which nothing is known: OpenCL 1.2 (table 4.3) promises these 32 KiB, and nearly all
 have 256 threads in a block."""
 
-_VOLTA = Gpu(80, 2048, 32, 1024, 48 << 10, 255, 9e11, product_rates=(("float16", 8.0),))
+_VOLTA = Gpu(80, 2048, 32, 1024, 48 << 10, 255, 9e11, product_rates=(("float16", 8.0),), thread_bytes=512 << 10)
 _AMPERE = replace(_VOLTA, product_rates=(("float16", 16.0), ("bfloat16", 16.0)))
 _OF_GRAPHICS = replace(_VOLTA, unit_threads=1536, product_rates=(("float16", 4.0), ("bfloat16", 4.0)))
 
@@ -82,14 +85,14 @@ _GENERATIONS = {
 }
 """Generations of CUDA by the name of their code, each as its usual product: V100, T4, A100, A10 to RTX 3090, L4, H100
 (CUDA C++ Programming Guide, "Compute Capabilities"), with 64 or 128 multiply-adds of a unit in each clock. Kernels
-whose shared memory has a fixed size get 48 KiB on all. A processor that OpenCL offers as a device, by PoCL or Intel's
-driver, runs a thread on vectors: its registers are 16 of 8 elements (AVX2)."""
+whose shared memory has a fixed size get 48 KiB on all, a thread has up to 512 KiB of its own. A processor that OpenCL
+offers as a device, by PoCL or Intel's driver, runs a thread on vectors: its registers are 16 of 8 elements (AVX2)."""
 
 _KINDS = {
     DeviceKind.CUDA: replace(_GENERATIONS["sm_75"], product_rates=()),
-    DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11),
+    DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11, thread_bytes=131056),
     DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11, multiply_adds=1.6e11),
     DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11, access_bytes=4),
 }
-"""Devices whose generation a target leaves open, by kind. ROCm's is Vega 64, Metal's the least of Apple's own
-processors, WebGPU's what every adapter has (WebGPU, 3.6.2: limits)."""
+"""Devices whose generation a target leaves open, by kind. ROCm's is Vega 64, for whose threads LLVM makes no larger
+frame; Metal's the least of Apple's own processors, WebGPU's what every adapter has (WebGPU, 3.6.2: limits)."""

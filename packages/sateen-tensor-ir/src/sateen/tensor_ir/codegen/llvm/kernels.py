@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer, constant
-from sateen.tensor_ir.codegen.kernel_limits import check_limits, size_of
+from sateen.tensor_ir.codegen.kernel_limits import check_limits, check_thread_memory, size_of
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Nothing
 from sateen.tensor_ir.codegen.llvm.frame import Frame
@@ -104,6 +104,7 @@ def emit_kernels(
     kernels = [kernel for program in programs for kernel in program.kernels]
     for kernel in kernels:
         check_limits(kernel, gpu)
+        check_thread_memory(kernel, gpu)
         _check(kernel)
     text = [_kernel(module, language, kernel) for kernel in kernels]
     constants = [constant_text(b, name, language.constant_space) for b, name in module.constants.items()]
