@@ -7,6 +7,7 @@ are (y + pad) % stride plus multiples of the stride, so that only existing terms
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import gcd, prod
 
 from sateen.tensor_ir import Machine, te
@@ -23,6 +24,7 @@ from sateen.topi.computations.arguments import (
     require_window,
 )
 from sateen.topi.computations.convolution.shapes import OperandLayouts
+from sateen.topi.computations.convolution.transposed_by_threads import Phases, has_phases
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import (
     Computation,
@@ -93,9 +95,15 @@ def conv_transpose(
     require_integers(name, "spatial", spatial, data.ndim - 2, 1)
     shape = (data.shape[0], weight.shape[1] * groups, *spatial)
     layout = layout or Layout.row_major(len(shape))
-    if layout.is_row_major and window.dilations[-1] == 1:
-        return _Planar(data, weight, bias, window, shape, groups).computation()
-    return _Blocked(data, weight, bias, window, shape, groups, layout).computation()
+    if not layout.is_row_major:
+        return _Blocked(data, weight, bias, window, shape, groups, layout).computation()
+    if window.dilations[-1] == 1:
+        found = _Planar(data, weight, bias, window, shape, groups).computation()
+    else:
+        found = _Blocked(data, weight, bias, window, shape, groups, layout).computation()
+    if not has_phases(window) or 0 in data.shape:
+        return found
+    return replace(found, by_blocks=Phases(data, weight, bias, window, shape, groups).computation)
 
 
 def _taps(window: Window, d: int) -> te.IterVar:
