@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,41 @@ def test_a_convolutional_network_is_that_of_the_processor(device: Device) -> Non
     data = {"data": np.random.default_rng(1).standard_normal((1, 3, 64, 64)).astype(np.float32)}
     there, here = (runtime.load(build(graph, target)).run(data)[0].numpy() for target in (str(device.kind), "llvm"))
     np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
+
+
+IMAGES = """\
+graph net
+  input %x: float32[1, 3, 224, 224]
+  input %s: float32[3]
+  input %b: float32[3]
+  %n: float32[1, 3, 224, 224] = instance_normalization(%x, %s, %b)
+  %r: float32[1, 3, 224, 224] = relu(%n)
+  %q: float32[1, 3, 224, 224] = multiply(%r, %r)
+  %m: float32[1, 3, 1, 1] = reduce_mean(%q) {axes=(2, 3), keepdims=true}
+  %l: float32[1, 3, 1, 1] = sqrt(%m)
+  %f: float32[150528] = reshape(%r) {shape=(150528,)}
+  %c: float32[150528] = cum_sum(%f)
+  %a: int64[1] = arg_max(%f) {axis=0}
+  output %l
+  output %c
+  output %a"""
+
+
+def test_images_are_summed_by_many_threads(device: Device) -> None:
+    """The parts of a sum, a norm and a running sum; loops of a thread end after 65535 iterations on some devices."""
+    random = np.random.default_rng(3)
+    x = random.standard_normal((1, 3, 224, 224)).astype(np.float32) + 2
+    scale, bias = (random.standard_normal(3).astype(np.float32) for _ in "sb")
+    artifact = build(parse_graph(IMAGES, OPS), str(device.kind))
+    results = runtime.load(artifact).run({"x": x, "s": scale, "b": bias})
+    wide, shape = x.astype(np.float64), (1, 3, 1, 1)
+    normal = (wide - wide.mean((2, 3), keepdims=True)) / np.sqrt(wide.var((2, 3), keepdims=True) + 1e-5)
+    r = np.maximum(normal * scale.reshape(shape) + bias.reshape(shape), 0)
+    np.testing.assert_allclose(results["l"].numpy(), np.sqrt((r * r).mean((2, 3), keepdims=True)), rtol=1e-5)
+    np.testing.assert_allclose(results["c"].numpy(), r.ravel().cumsum(), rtol=1e-4, atol=1e-3)
+    assert results["a"].numpy()[0] == r.argmax()
+    assert ("reduce_mean", "sqrt") in [step.operators for step in artifact.steps]
+    assert all(prod(launch.grid) > 1 or max(p.size for p in launch.places) < 4096 for launch in artifact.launches)
 
 
 OPERATORS = """\
