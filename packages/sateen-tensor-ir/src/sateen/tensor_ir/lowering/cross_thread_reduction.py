@@ -24,7 +24,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.span import Span
-from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt, sequence
+from sateen.tensor_ir.ir.stmt import LANE, Allocate, For, If, LoopKind, Stmt, sequence
 from sateen.tensor_ir.ir.tensor_expr import Combiner
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.te.reduction_state import State, store_state, update_state
@@ -55,15 +55,18 @@ class CrossThreadReduction:
         self.combiner = combiner
         self.bound = bound
         self.conflicting = [around[loop.thread].var for loop in bound if loop.thread in around]
-        others = [loop for tag, loop in around.items() if tag not in {b.thread for b in bound}]
+        tags = {loop.thread for loop in bound}
+        others = [around[tag] for tag in sorted(around, reverse=True) if tag not in tags]
         self.place: tuple[Expr, ...] = tuple(loop.var for loop in others)
+        self.is_across = LANE not in tags and LANE in around
+        """Whether neighbouring threads have parts of different results, so that these are neighbours in memory."""
         self.span = span
         self.size = prod(loop.extent for loop in bound)
-        shape = tuple(ex.const(loop.extent) for loop in others)
+        shape = self._element([ex.const(loop.extent) for loop in others], ex.const(self.size))
         kinds = [e.dtype for e in combiner.identity]
         share = [Buffer(f"{name}.share", (ex.const(1),), k, Scope.REGISTER) for k in kinds]
         self.shares: State = [(b, (ex.const(0),)) for b in share]
-        self.partials = [Buffer(f"{name}.partial", (*shape, ex.const(self.size)), k, Scope.SHARED) for k in kinds]
+        self.partials = [Buffer(f"{name}.partial", shape, k, Scope.SHARED) for k in kinds]
 
     def combine(self, loops: Stmt, results: State) -> tuple[Stmt, Stmt]:
         """The reduction from the loops that reduce one thread's terms into `shares`, and the stores to `results`.
@@ -117,7 +120,11 @@ class CrossThreadReduction:
         return number
 
     def _partial(self, element: Expr) -> State:
-        return [(buffer, (*self.place, element)) for buffer in self.partials]
+        return [(buffer, self._element(self.place, element)) for buffer in self.partials]
+
+    def _element(self, place: Sequence[Expr], element: Expr) -> tuple[Expr, ...]:
+        """The indices of a part: the last ones are those of neighbouring threads."""
+        return (element, *place) if self.is_across else (*place, element)
 
     @staticmethod
     def _loads(state: State) -> list[Expr]:
