@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import click
 
+from sateen.runtime import ArgumentError, Device
+
 V = TypeVar("V")
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -95,6 +97,18 @@ def named_extent(text: str) -> tuple[str, int]:
     if not name or not re.fullmatch(r"[1-9]\d*", extent):
         raise click.BadParameter(f"expected a dimension and its extent such as batch=1, found {text!r}")
     return name, int(extent)
+
+
+def named_device(text: str) -> tuple[str, str]:
+    """NODE=cpu, split at the last `=`; what follows is a device."""
+    name, _, device = text.rpartition("=")
+    try:
+        place = Device.of(device)
+    except ArgumentError as error:
+        raise click.BadParameter(f"{text!r}: {error}") from None
+    if not name:
+        raise click.BadParameter(f"expected a node and its device such as conv1=cpu, found {text!r}")
+    return name, str(place)
 
 
 def numbers(text: str) -> tuple[float, ...]:

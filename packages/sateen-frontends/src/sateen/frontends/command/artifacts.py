@@ -49,6 +49,8 @@ def compile_model(
                 numerics=compilation.numerics,
                 denormals=compilation.denormals,
                 records=records,
+                placed=compilation.placed,
+                target_host=compilation.target_host,
                 timed=timed,
                 static=static,
                 observer=observer,
@@ -70,6 +72,8 @@ def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
             numerics=compilation.numerics,
             records=records_of(compilation),
             denormals=compilation.denormals,
+            placed=compilation.placed,
+            target_host=compilation.target_host,
         )
     except SateenError as error:
         return error
@@ -124,6 +128,6 @@ def _require_default(path: Path, compilation: Compilation) -> None:
     """Raises UsageError if the command line has options of compiling for an artifact."""
     if not compilation.is_default:
         raise click.UsageError(
-            "--weights, --from, --to, --target, --shape, --dim, --bind, --numerics, --denormals and --records are for "
-            f"models; {path} is compiled already"
+            "--weights, --from, --to, --target, --place, --target-host, --shape, --dim, --bind, --numerics, "
+            f"--denormals and --records are for models; {path} is compiled already"
         )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
-from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
-from sateen.graph_ir.compile import network_target
+from sateen.frontends.command.arguments import FILE, by_name, named, named_device, named_extent, named_shape
+from sateen.graph_ir.compile import host_of, network_target
 from sateen.graph_ir.tune import Records
-from sateen.runtime import TargetError
+from sateen.runtime import DeviceKind, TargetError
 from sateen.tensor_ir.ir import DENORMALS
 from sateen.topi.methods import NUMERICS
 
@@ -33,10 +33,14 @@ class Compilation:
     numerics: str
     denormals: str
     records: Path | None = None
+    placed: Mapping[str, str] = field(default_factory=dict)
+    """The devices of nodes that are not on that of the target."""
+    target_host: str = "llvm"
 
     @property
     def is_default(self) -> bool:
-        read_as_it_is = not (self.shapes or self.dims or self.bindings or self.weights or self.is_cut)
+        is_whole = not self.placed and self.target_host == "llvm"
+        read_as_it_is = is_whole and not (self.shapes or self.dims or self.bindings or self.weights or self.is_cut)
         plain = (self.target, self.numerics, self.denormals, self.records) == ("llvm", "default", "keep", None)
         return read_as_it_is and plain
 
@@ -58,6 +62,21 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         metavar="TARGET",
         show_default="this machine",
         help="What to compile for: a name that sateen doctor --targets lists, or the text of a target.",
+    )
+    @click.option(
+        "--place",
+        "elsewhere",
+        multiple=True,
+        type=named_device,
+        metavar="NODE=cpu",
+        help="Compute a node of a network for a device elsewhere: on the host, or on another device of the kind.",
+    )
+    @click.option(
+        "--target-host",
+        default="llvm",
+        metavar="TARGET",
+        show_default="this machine",
+        help="The processor beside a device, for nodes that are there.",
     )
     @click.option("--shape", multiple=True, type=named_shape, metavar="NAME=1x3x224x224", help="The shape of an input.")
     @click.option(
@@ -92,6 +111,8 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         begin: tuple[str, ...],
         end: tuple[str, ...],
         target: str,
+        elsewhere: tuple[tuple[str, str], ...],
+        target_host: str,
         shape: tuple[tuple[str, tuple[int, ...]], ...],
         dim: tuple[tuple[str, int], ...],
         bind: tuple[tuple[str, str], ...],
@@ -113,6 +134,8 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             numerics,
             denormals,
             records,
+            by_name("--place", elsewhere),
+            target_host,
         )
         return verb(compilation=given, **others)
 
@@ -122,9 +145,18 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 def check_target(compilation: Compilation) -> None:
     """Raises UsageError for a target that networks can't be compiled for, before a model is read."""
     try:
-        network_target(compilation.target)
+        target = network_target(compilation.target)
     except TargetError as error:
         raise click.BadParameter(str(error), param_hint="--target") from None
+    try:
+        host_of(target, compilation.target_host)
+    except TargetError as error:
+        raise click.BadParameter(str(error), param_hint="--target-host") from None
+    if compilation.placed and target.device_kind is DeviceKind.CPU:
+        raise click.BadParameter(
+            f"expected the --target of a device, whose network may have parts elsewhere, found {target}",
+            param_hint="--place",
+        )
 
 
 def records_of(compilation: Compilation) -> Records | None:

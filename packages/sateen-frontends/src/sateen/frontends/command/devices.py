@@ -17,7 +17,7 @@ from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
 from sateen.frontends.core.packages import imported
-from sateen.runtime import ArgumentError, Device, DeviceKind, LocalSession, Session
+from sateen.runtime import ArgumentError, Device, DeviceKind, LocalSession, Session, Target
 from sateen.runtime.framing import MOST_SECONDS
 
 SECONDS = 600.0
@@ -107,12 +107,14 @@ def opened(device: DevicePlace | None) -> Iterator[Session]:
 
 
 def compiled_for(session: Session, compilation: Compilation, device: Device | None) -> Compilation:
-    """How to compile for a device of a session, or without one for its own processor, if no target is given."""
-    if compilation.target != "llvm":
-        return compilation
-    if device is None or device.kind is DeviceKind.CPU:
+    """How to compile for a device of a session, or without one for its own processor, if no target is given; the host
+    of a device is the session's."""
+    if compilation.target == "llvm" and (device is None or device.kind is DeviceKind.CPU):
         return replace(compilation, target=session.info()["target"])
-    return replace(compilation, target=str(device.kind))
+    target = str(device.kind) if compilation.target == "llvm" and device is not None else compilation.target
+    if compilation.target_host != "llvm" or Target.of(target).device_kind is DeviceKind.CPU:
+        return replace(compilation, target=target)
+    return replace(compilation, target=target, target_host=session.info()["target"])
 
 
 def device_of(place: DevicePlace | None) -> Device | None:

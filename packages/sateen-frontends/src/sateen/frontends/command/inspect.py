@@ -39,7 +39,7 @@ from sateen.runtime import (
     Target,
     open_device,
 )
-from sateen.runtime.actions import action_to_json
+from sateen.runtime.actions import DeviceBlocks, action_to_json
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
@@ -190,12 +190,14 @@ def _texts(passes: Passes) -> dict[str, str]:
 
 def _kernel(kernels: Kernels, name: str, show: str, compilation: Compilation) -> str:
     """The nodes, loop IR or assembly of a kernel. Raises ArgumentError if there is none of this name."""
-    functions = {f.name: f for f in kernels.network.kernels}
+    network = kernels.network
+    functions = {f.name: f for f in (*network.kernels, *network.host_kernels)}
     if name not in functions:
         close = did_you_mean(name, functions)
         raise ArgumentError(f"--kernel {name}: expected one of {', '.join(functions)}{close}")
     if show == "asm":
-        module = build_functions([functions[name]], compilation.target)
+        target = compilation.target_host if functions[name] in network.host_kernels else compilation.target
+        module = build_functions([functions[name]], target)
         return module.assembly() if TARGET_KINDS[module.target.kind].has_libraries else module.source
     if show == "graph":
         op = kernels.nodes[name].op
@@ -236,7 +238,7 @@ def _show_model(path: Path, passes: Passes, kernels: Kernels, compilation: Compi
 
 def _headline(passes: Passes, kernels: Kernels, steps: Sized) -> str:
     nodes = counted(len(passes.imported.nodes), "node")
-    return f"{nodes} in {counted(len(steps), 'step')} of {counted(len(kernels.network.kernels), 'kernel')}"
+    return f"{nodes} in {counted(len(steps), 'step')} of {counted(len(kernels.code_bytes), 'kernel')}"
 
 
 def _model_facts(kernels: Kernels, steps: Sequence[InspectedStep], compilation: Compilation) -> list[tuple[str, str]]:
@@ -330,6 +332,7 @@ def _artifact_facts(artifact: Artifact) -> list[tuple[str, str]]:
         *(("output", f"{p.name}: {p.type}") for p in artifact.outputs),
         ("kernels" if artifact.form is CodeForm.KERNELS else "library", size(len(artifact.code))),
         *([("launches", str(len(artifact.launches)))] if artifact.launches else []),
+        *(("on", f"{m.device}: {_held(m)}") for m in artifact.placed),
         ("parameters", size(len(artifact.parameters))),
         ("workspace", size(artifact.workspace_bytes)),
         *([] if artifact.stack_bytes is None else [("stack", size(artifact.stack_bytes))]),
@@ -337,6 +340,10 @@ def _artifact_facts(artifact: Artifact) -> list[tuple[str, str]]:
         *(("option", f"{name} = {value}") for name, value in artifact.options.items()),
         *(("alias", f"{output} may reuse the memory of {name}") for output, name in artifact.aliases.items()),
     ]
+
+
+def _held(memory: DeviceBlocks) -> str:
+    return f"parameters {size(memory.parameters)}, workspace {size(memory.workspace)}"
 
 
 def _timing(artifact: Artifact) -> str:
@@ -380,4 +387,5 @@ def _artifact_summary(artifact: Artifact) -> dict[str, object]:
         "aliases": dict(artifact.aliases),
         "steps": [s.to_json() for s in artifact.steps],
         "launches": list(map(action_to_json, artifact.actions)),
+        "placed": [memory.to_json() for memory in artifact.placed],
     }

@@ -12,14 +12,14 @@ from sateen.frontends.command.caches import object_cache, tell_refusal
 from sateen.frontends.command.compilation import Compilation, records_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import Reading, required_graph
-from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, lower_network, placing
+from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, host_of, lower_network, placing
 from sateen.graph_ir.ir import Graph, Node, Problem
 from sateen.graph_ir.kernels import KernelCompiler
 from sateen.graph_ir.passes import PassRun, chosen_method, default_pipeline, nothing_known, preparation, run_pipeline
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.runtime import LinkError, Target
 from sateen.tensor_ir import Machine
-from sateen.tensor_ir.codegen import TARGET_KINDS, CompilerPool
+from sateen.tensor_ir.codegen import TARGET_KINDS, CompilerPool, compile_functions
 from sateen.tensor_ir.ir import Function
 from sateen.tensor_ir.link import read_object
 from sateen.topi.methods import Candidate, Method
@@ -75,17 +75,19 @@ def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes
     runs: list[PassRun] = []
     with step(f"optimising {path.name}"):
         known = nothing_known if records is None else records.best(target)
-        passes = default_pipeline(target, compilation.numerics, known)
-        run_pipeline(imported, (*placing(target), *passes, fuse), runs.append)
+        passes = default_pipeline(target, compilation.numerics, known, host_of(target, compilation.target_host))
+        run_pipeline(imported, (*placing(target, compilation.placed), *passes, fuse), runs.append)
     return Passes(imported, tuple(runs))
 
 
 def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMethod]:
     """The operators that had a choice, in order, without those in bodies of control flow."""
     target, records = Target.of(compilation.target), records_of(compilation)
-    machine, measured = Machine.of(target), {} if records is None else records.of(target)
+    machine = Machine.of(target, host_of(target, compilation.target_host))
+    measured = {} if records is None else records.of(target)
     known = nothing_known if records is None else records.best(target)
-    graph = run_pipeline(passes.imported, preparation(compilation.numerics))
+    before = (*placing(target, compilation.placed), *preparation(compilation.numerics))
+    graph = run_pipeline(passes.imported, before)
     found = []
     for node in graph.nodes:
         constants = [None if v is None else graph.parameters.get(v) for v in node.inputs]
@@ -93,7 +95,7 @@ def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMetho
         if method is None:
             continue
         problem = Problem.of(node)
-        possible = problem.candidates(machine)
+        possible = problem.candidates(machine.at(node.outputs[0].device.kind))
         chosen = next(c for c in possible if c.method == method)
         others = [c for c in possible if c is not chosen]
         of_another_kind = (c for c in others if type(c.method) is not type(method))
@@ -108,7 +110,7 @@ def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
     """The kernels of an optimised graph, compiled as `sateen compile` does."""
     target = Target.of(compilation.target)
     if not TARGET_KINDS[target.kind].has_libraries:
-        return _kernels_as_text(graph, target)
+        return _kernels_as_text(graph, target, compilation)
     nodes: dict[str, Node] = {}
     with CompilerPool(WORKERS) as workers, step(f"compiling {graph.name}"):
         cache = object_cache(compilation)
@@ -124,17 +126,20 @@ def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
     return Kernels(network, nodes, dict(zip(nodes, code_bytes, strict=True)))
 
 
-def _kernels_as_text(graph: Graph, target: Target) -> Kernels:
-    """The kernels of a device, or of C, each made by itself."""
+def _kernels_as_text(graph: Graph, target: Target, compilation: Compilation) -> Kernels:
+    """The kernels of a device and of its host, or of C, each made by itself."""
     nodes: dict[str, Node] = {}
 
     def begin(function: Function, node: Node) -> None:
         nodes[function.name] = node
 
     with step(f"compiling {graph.name}"):
-        network = lower_network(graph, target, begin)
+        host = host_of(target, compilation.target_host)
+        network = lower_network(graph, target, begin, target_host=host)
         make = TARGET_KINDS[target.kind].network
         sizes = {f.name: None if make is None else len(make([f], target)[0]) for f in network.kernels}
+        if host is not None:
+            sizes |= {f.name: _code_bytes(compile_functions([f], host).code) for f in network.host_kernels}
     return Kernels(network, nodes, sizes)
 
 

@@ -119,11 +119,15 @@ def profile(
 
 def _row(s: TimedStep, peak: float, bandwidth: float | None) -> tuple[str, ...]:
     flops, bytes_ = s.gflops, s.gigabytes if s.gflops is None else None
-    if flops is not None:
+    if bandwidth is not None and s.occupancy is None:
+        of_peak = ""  # the limits are those of the device
+    elif flops is not None:
         of_peak = f"{flops / peak:.0%}"
     else:
         of_peak = f"{bytes_ / bandwidth:.0%}" if bytes_ is not None and bandwidth else ""
-    filled = () if s.occupancy is None else (str(s.occupancy.threads), f"{s.occupancy.share:.0%}")
+    filled: tuple[str, ...] = ()
+    if bandwidth is not None:
+        filled = ("", "") if s.occupancy is None else (str(s.occupancy.threads), f"{s.occupancy.share:.0%}")
     return (
         str(s.position),
         decimal(s.time.median * 1e6, 1),
