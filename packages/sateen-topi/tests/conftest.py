@@ -230,6 +230,26 @@ def _by_threads(function: Callable[..., Computation], *arrays: np.ndarray) -> li
     return results
 
 
+@pytest.fixture(params=["by_threads", "on_device"])
+def as_defined(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """as_defined(f, *arrays): what a device computes, by the interpreter and by OpenCL, is what f means; `rtol` is the
+    error of a sum in another order, in proportion to the largest element."""
+    on_threads = request.getfixturevalue(request.param)
+
+    def compared(function: Callable[..., Computation], *arrays: np.ndarray, rtol: float = 0.0) -> None:
+        views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+        tensors = [v.tensor for v in function(*views).outputs]
+        expected = evaluate(tensors, {v.tensor: a for v, a in zip(views, arrays, strict=True)})
+        for result, wanted in zip(on_threads(function, *arrays), expected, strict=True):
+            exact = np.asarray(wanted).astype(result.dtype)
+            if rtol == 0:
+                np.testing.assert_array_equal(result, exact)
+            else:
+                np.testing.assert_allclose(result, exact, rtol=0, atol=rtol * np.abs(exact).max(initial=0))
+
+    return compared
+
+
 @pytest.fixture
 def view() -> Callable[..., View]:
     """A view for an array: view(array, name, layout)."""

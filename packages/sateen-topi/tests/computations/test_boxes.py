@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.computations import boxes
-from sateen.topi.types import placeholder
 
 BOXES = np.array([[[0, 0, 2, 2], [0, 0, 2, 1.5], [3, 3, 2, 2], [2, 2, 3, 3], [9, 9, 9, 9]]], "float32")
 SCORES = np.array([[[0.5, 0.9, 0.7, 0.7, 0.8]]], "float32")
@@ -60,15 +58,6 @@ def test_an_anchor_that_is_moved_and_grows(computed):
     assert count.tolist() == [1]
 
 
-def as_processors(found, computation, *arrays):
-    """Compare what a device has computed with the definition for processors."""
-    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
-    tensors = [v.tensor for v in computation(*views).outputs]
-    expected = evaluate(tensors, {v.tensor: a for v, a in zip(views, arrays, strict=True)})
-    for result, wanted in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(result, np.asarray(wanted).astype(result.dtype))
-
-
 def many_boxes(random, shape, dtype):
     """Boxes of a small picture, many of which overlap, and scores of which many are equal and some are NaN."""
     *batch, count = shape
@@ -79,7 +68,6 @@ def many_boxes(random, shape, dtype):
     return boxes_, scores
 
 
-@pytest.mark.parametrize("devices", ["by_threads", "on_device"])
 @pytest.mark.parametrize(
     ("shape", "dtype", "most", "iou", "least", "form"),
     [
@@ -88,16 +76,15 @@ def many_boxes(random, shape, dtype):
     ],
     ids=str,
 )  # fmt: skip
-def test_devices_select_as_processors(request, random, devices, shape, dtype, most, iou, least, form):
+def test_devices_select_as_processors(as_defined, random, shape, dtype, most, iou, least, form):
     arrays = many_boxes(random, shape, dtype)
 
     def suppressed(b, s):
         return boxes.non_max_suppression(b, s, most, iou, least, form)
 
-    as_processors(request.getfixturevalue(devices)(suppressed, *arrays), suppressed, *arrays)
+    as_defined(suppressed, *arrays)
 
 
-@pytest.mark.parametrize("devices", ["by_threads", "on_device"])
 @pytest.mark.parametrize(
     "how",
     [
@@ -108,7 +95,7 @@ def test_devices_select_as_processors(request, random, devices, shape, dtype, mo
     ],
     ids=str,
 )
-def test_devices_suppress_records_as_processors(request, random, devices, how):
+def test_devices_suppress_records_as_processors(as_defined, random, how):
     box, scores = many_boxes(random, (2, 1, 80), "float32")
     classes = random.integers(0, 3, (2, 80, 1)).astype("float32")
     records = np.concatenate([classes, scores.transpose(0, 2, 1), box], 2)
@@ -116,12 +103,11 @@ def test_devices_suppress_records_as_processors(request, random, devices, how):
     def suppressed(d):
         return boxes.suppress_records(d, how)
 
-    as_processors(request.getfixturevalue(devices)(suppressed, records), suppressed, records)
+    as_defined(suppressed, records)
 
 
-@pytest.mark.parametrize("devices", ["by_threads", "on_device"])
 @pytest.mark.parametrize(("threshold", "count"), [(0.6, 70), (0.0, 5), (2.0, 5)])
-def test_devices_decode_anchors_as_processors(request, random, devices, threshold, count):
+def test_devices_decode_anchors_as_processors(as_defined, random, threshold, count):
     arrays = [random.random(s).astype("float32") for s in ((2, 4, count), (2, 4 * count), (1, count, 4))]
     arrays[1][:] = 0  # of which the exponential is exact
     arrays[0][0, :, 3] = np.nan
@@ -129,7 +115,7 @@ def test_devices_decode_anchors_as_processors(request, random, devices, threshol
     def decoded(*views):
         return boxes.multibox_transform_loc(*views, threshold)
 
-    as_processors(request.getfixturevalue(devices)(decoded, *arrays), decoded, *arrays)
+    as_defined(decoded, *arrays)
 
 
 def test_no_records_are_none_on_devices(on_device):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import Machine, build, te
-from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.computations import gather_scatter
 from sateen.topi.schedules import schedule_injective
 from sateen.topi.types import placeholder
@@ -83,26 +82,18 @@ def test_a_cache_is_updated_from_where_each_item_is(computed, circular):
         np.testing.assert_array_equal(np.flatnonzero(item[:, 0]), sorted(place))
 
 
-RUNS = [*(("by_threads", reduction) for reduction in gather_scatter.REDUCTIONS), ("on_device", "add")]
+DATA = [
+    ((70,), (90,), 0, "float32"), ((6, 5, 3), (4, 40, 2), 1, "float16"), ((40, 3), (3, 3), 0, "int64"),
+    ((3, 60), (3, 0), 1, "int8"), ((2, 0), (2, 0), 1, "float32"), ((2, 700), (2, 20), 1, "uint8"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("devices", "reduction"), RUNS)
-@pytest.mark.parametrize(
-    ("data", "indices", "axis", "dtype"),
-    [
-        ((70,), (90,), 0, "float32"), ((6, 5, 3), (4, 40, 2), 1, "float16"), ((40, 3), (3, 3), 0, "int64"),
-        ((3, 60), (3, 0), 1, "int8"), ((2, 0), (2, 0), 1, "float32"), ((2, 700), (2, 20), 1, "uint8"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_devices_scatter_elements_as_processors(request, random, devices, reduction, data, indices, axis, dtype):
-    def scattered(x, i, u):
-        return gather_scatter.scatter_elements(x, i, u, axis, reduction)
-
-    as_processors(request.getfixturevalue(devices), random, scattered, data, indices, indices, data[axis], dtype)
+@pytest.mark.parametrize(("data", "indices", "axis", "dtype"), DATA, ids=str)
+def test_devices_scatter_elements_as_processors(as_defined, random, data, indices, axis, dtype):
+    arrays = drawn(random, data, indices, indices, data[axis], dtype)
+    as_defined(lambda x, i, u: gather_scatter.scatter_elements(x, i, u, axis, "add"), *arrays)
 
 
-@pytest.mark.parametrize(("devices", "reduction"), RUNS)
 @pytest.mark.parametrize(
     ("data", "indices", "dtype"),
     [
@@ -113,21 +104,28 @@ def test_devices_scatter_elements_as_processors(request, random, devices, reduct
     ],
     ids=str,
 )
-def test_devices_scatter_slices_as_processors(request, random, devices, reduction, data, indices, dtype):
-    def scattered(x, i, u):
-        return gather_scatter.scatter_nd(x, i, u, reduction)
-
+def test_devices_scatter_slices_as_processors(as_defined, random, data, indices, dtype):
     updates = (*indices[:-1], *data[indices[-1] :])
-    as_processors(request.getfixturevalue(devices), random, scattered, data, indices, updates, data[0], dtype)
+    arrays = drawn(random, data, indices, updates, data[0], dtype)
+    as_defined(gather_scatter.scatter_nd, *arrays)
 
 
-def as_processors(run, random, function, data, indices, updates, extent, dtype):
-    """A device gives what the definition gives, for indices of which many are equal and some out of range."""
+@pytest.mark.parametrize("reduction", gather_scatter.REDUCTIONS)
+def test_devices_update_in_order(by_threads, computed, random, reduction):
+    """Floats, whose sums and products depend on the order."""
+    x, places, updates = drawn(random, (12,), (50,), (50,), 12, "float32")
+    updates += random.random(50, "float32")
+
+    def scattered(*views):
+        return gather_scatter.scatter_elements(*views, 0, reduction)
+
+    (found,) = by_threads(scattered, x, places, updates)
+    np.testing.assert_array_equal(found, computed(scattered, x, places, updates))
+
+
+def drawn(random, data, indices, updates, extent, dtype):
+    """Data, indices of which many are equal and some out of range, and updates."""
     places = random.integers(-extent - 2, extent + 2, indices)
     places[random.random(indices) < 0.1] = 2**62
     places[random.random(indices) < 0.1] = -(2**63)
-    arrays = [random.integers(0, 7, data).astype(dtype), places, random.integers(0, 4, updates).astype(dtype)]
-    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
-    (expected,) = evaluate([function(*views).view.tensor], {v.tensor: a for v, a in zip(views, arrays, strict=True)})
-    (found,) = run(function, *arrays)
-    np.testing.assert_array_equal(found, np.asarray(expected).astype(found.dtype))
+    return random.integers(0, 7, data).astype(dtype), places, random.integers(0, 4, updates).astype(dtype)

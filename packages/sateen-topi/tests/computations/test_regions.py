@@ -1,8 +1,9 @@
 """Regions by hand; sateen-graph-ir compares them at random with loops in Python."""
 
 import numpy as np
+import pytest
 
-from sateen.topi.computations import regions
+from sateen.topi.computations import regions, sampling
 
 RAMP = (np.arange(5, dtype="float32") * 10 + np.arange(4, dtype="float32")[:, None] * 100).reshape(1, 1, 4, 5)
 FIRST = np.array([0])
@@ -51,3 +52,16 @@ def test_the_last_row_of_a_flipped_crop_is_within_the_data(computed):
     data, box = np.arange(1, 6, dtype="float32").reshape(1, 1, 5, 1), np.array([[1, 0, 0, 0]], "float32")
     found = computed(lambda d, b, n: regions.crop_and_resize(d, b, n, (4, 1), "nearest", -1.0), data, box, FIRST)
     assert found[0, 0, :, 0].tolist() == [5, 4, 2, 1]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize("pool", ["roi_pool", "ps_roi_pool", "roi_align"])
+def test_devices_give_what_processors_give(as_defined, random, pool, count):
+    data = random.integers(0, 9, (2, 8, 6, 7)).astype("float32")
+    rois, images = random.integers(-2, 8, (count, 4)).astype("float32"), random.integers(-1, 3, count)
+    pools = {
+        "roi_pool": lambda d, r, n: regions.roi_pool(d, r, n, (2, 3), 0.5),
+        "ps_roi_pool": lambda d, r, n: regions.ps_roi_pool(d, r, n, (4, 4), 2, 0.5),
+        "roi_align": lambda d, r, n: sampling.roi_align(d, r, n, (2, 2), "avg", 0, 0.5, half_pixel=True),
+    }
+    as_defined(pools[pool], data, rois, images, rtol=1e-6)

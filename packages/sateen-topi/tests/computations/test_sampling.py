@@ -38,3 +38,11 @@ def test_beyond_the_ends_is_nothing_of_an_infinite_element_at_the_end(computed, 
 def test_determinants(computed, random):
     x = random.standard_normal((4, 6, 6)).astype("float32")
     np.testing.assert_allclose(computed(determinant, x), np.linalg.det(x.astype("float64")), rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 5), (9, 9), (14, 14), (2, 1, 1), (0, 2, 2)], ids=str)
+def test_determinants_on_devices(as_defined, random, shape):
+    matrices = random.integers(-3, 4, shape).astype("float64")
+    if matrices.ndim == 3 and len(matrices) > 2:
+        matrices[0, 1] = matrices[0, 2]
+    as_defined(determinant, matrices, rtol=1e-12)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
 from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
@@ -31,8 +30,8 @@ from sateen.topi.computations.arguments import (
 from sateen.topi.computations.block_sorts import PLACE, BlockSort, held_type
 from sateen.topi.computations.block_suppression import NONE, BlockSuppression, sorted_places
 from sateen.topi.computations.heaps import Heap
-from sateen.topi.schedules import Computation, each_thread, loop_kind, one_thread, shared_out
-from sateen.topi.types import Layout, View, compute
+from sateen.topi.schedules import Computation, each_thread, loop_kind, one_thread, shared_out, written
+from sateen.topi.types import View, compute
 
 FORMS = ("corners", "diagonal", "center")
 """How four numbers are a box: the corner that is low along both axes and the one that is high, where a box whose high
@@ -117,8 +116,8 @@ def non_max_suppression(
         BlockSuppression(ib, order, rows, count, most, load, overlaps, gpu).run(finish)
         return ib.get()
 
-    shapes = [(batch, classes, most), (batch, classes)]
-    return _computation(name, shapes, [boxes, scores], ["int64", "int64"], body, body_of_blocks)
+    outputs = [((batch, classes, most), "int64"), ((batch, classes), "int64")]
+    return written(name, outputs, [boxes, scores], body, body_of_blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +244,8 @@ def suppress_records(data: View, how: Records) -> Computation:
             result[b, i, d] = value
         return ib.get()
 
-    shapes = [(batch, count, width), (batch,)]
-    return _computation(name, shapes, [data], [data.dtype, "int64"], body, body_of_blocks if count else None)
+    by_blocks = body_of_blocks if count else None
+    return written(name, [(data.shape, data.dtype), ((batch,), "int64")], [data], body, by_blocks)
 
 
 def _is_candidate(record: BufferPointer, b: Expr, i: Expr, how: Records) -> Expr:
@@ -255,23 +254,6 @@ def _is_candidate(record: BufferPointer, b: Expr, i: Expr, how: Records) -> Expr
     if how.classes < 0:
         return real
     return te.all(real, record[b, i, how.classes].not_equal(float(how.background)))
-
-
-def _computation(
-    name: str, shapes: Sequence[tuple[int, ...]], inputs: Sequence[View], dtypes: Sequence[DType | str],
-    body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
-    body_of_blocks: Callable[[list[te.Buffer], list[te.Buffer], Gpu], te.Stmt] | None = None,
-) -> Computation:  # fmt: skip
-    """The row-major outputs that a body writes, or on devices another one."""
-    tensors = te.extern(shapes, [v.tensor for v in inputs], body, name=name, dtype=dtypes)
-    outputs = tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True))
-    if body_of_blocks is None:
-        return Computation(outputs)
-
-    def by_blocks(gpu: Gpu) -> Computation:
-        return _computation(name, shapes, inputs, dtypes, lambda ins, outs: body_of_blocks(ins, outs, gpu))
-
-    return Computation(outputs, by_blocks=by_blocks)
 
 
 def _copy_record(
@@ -520,8 +502,8 @@ def multibox_transform_loc(
                     number[b] = te.const(0, "int64")
         return ib.get()
 
-    shapes, inputs = [(batch, count, 6), (batch,)], [probabilities, offsets, anchors]
-    return _computation(name, shapes, inputs, [kind, "int64"], body, body_of_blocks if count else None)
+    inputs, by_blocks = [probabilities, offsets, anchors], body_of_blocks if count else None
+    return written(name, [((batch, count, 6), kind), ((batch,), "int64")], inputs, body, by_blocks)
 
 
 def _decode(

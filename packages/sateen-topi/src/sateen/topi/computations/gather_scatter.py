@@ -26,7 +26,7 @@ from sateen.topi.computations.arguments import (
     require_whole_numbers,
 )
 from sateen.topi.computations.block_updates import NOWHERE, Updates
-from sateen.topi.schedules import Computation, each_thread, loops, unflattened, vector_of
+from sateen.topi.schedules import Computation, each_thread, loops, unflattened, vector_of, written
 from sateen.topi.types import Layout, View, compute
 
 
@@ -237,27 +237,16 @@ def _scatter(
         write(ib, out, chosen, new)
         return ib.get()
 
-    def by_blocks(gpu: Gpu) -> Computation:
-        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
-            ib = ir_builder.create()
-            source, chosen, new = (ib.buffer_ptr(b) for b in ins)
-            out = ib.buffer_ptr(outs[0])
-            if prod(data.shape) > 0:
-                with each_thread(ib, prod(data.shape), gpu) as e:
-                    index = unflattened(e, data.shape)
-                    out[index] = source[index]
-            if prod(updates.shape) > 0 and prod(data.shape) > 0:
-                updates_of(ib, chosen, new).apply(ib, out, gpu)
-            return ib.get()
+    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        ib = ir_builder.create()
+        source, chosen, new = (ib.buffer_ptr(b) for b in ins)
+        out = ib.buffer_ptr(outs[0])
+        if prod(data.shape) > 0:
+            with each_thread(ib, prod(data.shape), gpu) as e:
+                index = unflattened(e, data.shape)
+                out[index] = source[index]
+        if prod(updates.shape) > 0 and prod(data.shape) > 0:
+            updates_of(ib, chosen, new).apply(ib, out, gpu)
+        return ib.get()
 
-        return computation(body)
-
-    def computation(
-        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
-        by_blocks: Callable[[Gpu], Computation] | None = None,
-    ) -> Computation:
-        inputs = [data.tensor, indices.tensor, updates.tensor]
-        tensor = te.extern(data.shape, inputs, body, name="scatter", dtype=data.dtype)
-        return Computation((View(tensor, data.shape, Layout.row_major(data.ndim)),), by_blocks=by_blocks)
-
-    return computation(body, by_blocks)
+    return written("scatter", [(data.shape, data.dtype)], [data, indices, updates], body, body_of_blocks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -21,7 +20,7 @@ from sateen.topi.computations.arguments import (
 from sateen.topi.computations.block_scans import BlockScan
 from sateen.topi.computations.block_sorts import BlockSort, held_type
 from sateen.topi.computations.heaps import Heap
-from sateen.topi.schedules import Computation, accumulator_type, loop_kind, loops, vector_of
+from sateen.topi.schedules import Computation, accumulator_type, loop_kind, loops, unflattened, vector_of, written
 from sateen.topi.types import Layout, View, compute
 
 
@@ -58,42 +57,30 @@ def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: 
                     result[at] = total[column[0]].astype(x.dtype)
         return ib.get()
 
-    def by_blocks(gpu: Gpu) -> Computation:
+    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        ib = ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         held, neighbours = held_type(state), prod(inner)
         identity = te.const(0 if is_sum else 1, held)
 
-        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
-            ib = ir_builder.create()
-            source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        def at(row: Expr, k: Expr) -> tuple[Expr, ...]:
+            index = unflattened(row, (*x.shape[:axis], *inner))
+            return (*index[:axis], extent - 1 - k if reverse else k, *index[axis:])
 
-            def at(row: Expr, k: Expr) -> tuple[Expr, ...]:
-                index = _unraveled(row, (*x.shape[:axis], *inner))
-                return (*index[:axis], extent - 1 - k if reverse else k, *index[axis:])
+        def term(row: Expr, k: Expr) -> Expr:
+            if not exclusive:
+                return source[at(row, k)].astype(held)
+            return te.select(k > 0, source[at(row, te.maximum(k - 1, 0))].astype(held), identity)
 
-            def term(row: Expr, k: Expr) -> Expr:
-                if not exclusive:
-                    return source[at(row, k)].astype(held)
-                return te.select(k > 0, source[at(row, te.maximum(k - 1, 0))].astype(held), identity)
+        def store(row: Expr, k: Expr, value: Expr) -> None:
+            result[at(row, k)] = value.astype(x.dtype)
 
-            def store(row: Expr, k: Expr, value: Expr) -> None:
-                result[at(row, k)] = value.astype(x.dtype)
+        rows = prod(x.shape[:axis]) * neighbours
+        combine = _sum if is_sum else _product
+        BlockScan(ib, rows, extent, held, combine, identity, neighbours > 1, gpu).run(term, store)
+        return ib.get()
 
-            rows = prod(x.shape[:axis]) * neighbours
-            BlockScan(ib, rows, extent, held, _sum if is_sum else _product, identity, neighbours > 1, gpu).run(
-                term, store
-            )
-            return ib.get()
-
-        return computation(body)
-
-    def computation(
-        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
-        by_blocks: Callable[[Gpu], Computation] | None = None,
-    ) -> Computation:
-        tensor = te.extern(x.shape, [x.tensor], body, name=f"cumulative_{kind}", dtype=x.dtype)
-        return Computation((View(tensor, x.shape, Layout.row_major(x.ndim)),), by_blocks=by_blocks)
-
-    return computation(body, by_blocks)
+    return written(f"cumulative_{kind}", [(x.shape, x.dtype)], [x], body, body_of_blocks)
 
 
 def _sum(a: Expr, b: Expr) -> Expr:
@@ -123,7 +110,7 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
         ib = ir_builder.create()
         source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
         with ib.for_range(0, prod(around), "row", loop_kind(prod(x.shape))) as row:
-            index = _unraveled(row, around)
+            index = unflattened(row, around)
 
             def at(place: Any) -> tuple[Any, ...]:
                 return (*index[:axis], place, *index[axis:])
@@ -154,34 +141,24 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
                 heap.sift_down(te.const(0), last)
         return ib.get()
 
-    def computation(
-        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
-        by_blocks: Callable[[Gpu], Computation] | None = None,
-    ) -> Computation:
-        outputs = te.extern([shape, shape], [x.tensor], body, name="top_k", dtype=[x.dtype, "int64"])
-        return Computation(tuple(View(t, shape, Layout.row_major(x.ndim)) for t in outputs), by_blocks=by_blocks)
+    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        ib = ir_builder.create()
+        source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
+        held = held_type(x.dtype)
 
-    def by_blocks(gpu: Gpu) -> Computation:
-        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
-            ib = ir_builder.create()
-            source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
-            held = held_type(x.dtype)
+        def at(row: Expr, place: Expr) -> tuple[Expr, ...]:
+            index = unflattened(row, around)
+            return (*index[:axis], place, *index[axis:])
 
-            def at(row: Expr, place: Expr) -> tuple[Expr, ...]:
-                index = _unraveled(row, around)
-                return (*index[:axis], place, *index[axis:])
+        def store(row: Expr, rank: Expr, value: Expr, place: Expr) -> None:
+            values[at(row, rank)] = value.astype(x.dtype)
+            places[at(row, rank)] = place.astype("int64")
 
-            def store(row: Expr, rank: Expr, value: Expr, place: Expr) -> None:
-                values[at(row, rank)] = value.astype(x.dtype)
-                places[at(row, rank)] = place.astype("int64")
+        sort = BlockSort(ib, prod(around), extent, k, held, lambda a, b: _exceeds(a, b, largest), gpu)
+        sort.run(lambda row, i: source[at(row, i)].astype(held), store)
+        return ib.get()
 
-            sort = BlockSort(ib, prod(around), extent, k, held, lambda a, b: _exceeds(a, b, largest), gpu)
-            sort.run(lambda row, i: source[at(row, i)].astype(held), store)
-            return ib.get()
-
-        return computation(body)
-
-    return computation(body, by_blocks)
+    return written("top_k", [(shape, x.dtype), (shape, "int64")], [x], body, body_of_blocks)
 
 
 def search_sorted(sequence: View, values: View, right: bool = False, layout: Layout | None = None) -> Computation:
@@ -210,11 +187,6 @@ def search_sorted(sequence: View, values: View, right: bool = False, layout: Lay
         return found.astype("int64")
 
     return Computation((compute(values.shape, element, name, layout),))
-
-
-def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:
-    """The index at a row-major position; of no elements, any."""
-    return [flat // max(prod(shape[d + 1 :]), 1) % max(shape[d], 1) for d in range(len(shape))]
 
 
 def _exceeds(a: Expr, b: Expr, largest: bool) -> Expr:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import prod
 
 from sateen.tensor_ir import te
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.topi.computations.arguments import (
     require,
@@ -21,7 +22,7 @@ from sateen.topi.computations.arguments import (
     require_views,
     require_whole_numbers,
 )
-from sateen.topi.schedules import Computation, accumulator_type, loop_kind
+from sateen.topi.schedules import Computation, accumulator_type, loop_kind, rows_and_parts, written
 from sateen.topi.types import Layout, View, compute
 
 CROP_MODES = ("linear", "nearest")
@@ -93,11 +94,12 @@ def roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], scale
     images, channels, *spatial = data.shape
     kind, result_shape = accumulator_type(data.dtype), (regions.shape[0], channels, *shape)
 
-    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+    def body(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu | None = None) -> te.Stmt:
         ib = ir_builder.create()
         source, region, image = (ib.buffer_ptr(b) for b in ins)
         result = ib.buffer_ptr(outs[0])
-        with ib.for_range(0, regions.shape[0] * channels, "row", loop_kind(prod(result_shape) * 16)) as row:
+        parallel = loop_kind(prod(result_shape) * 16)
+        with rows_and_parts(ib, regions.shape[0] * channels, shape, parallel, gpu) as (row, bins):
             r, c = ib.let("r", row // channels), ib.let("c", row % channels)
             n = ib.let("n", te.minimum(te.maximum(image[r].astype("index"), 0), images - 1))
             first, size = [], []
@@ -105,7 +107,7 @@ def roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], scale
                 low, high = (_rounded(region[r, k].astype(kind) * scale) for k in (1 - d, 3 - d))
                 first.append(ib.let("first", low))
                 size.append(ib.let("size", te.maximum(high - low + 1.0, 1.0) / float(shape[d])))
-            with ib.for_range(0, shape[0], "py") as py, ib.for_range(0, shape[1], "px") as px:
+            with bins as (py, px):
                 begin, end = [], []
                 for d, place in enumerate((py, px)):
                     low = te.floor(place.astype(kind) * size[d]) + first[d]
@@ -120,9 +122,8 @@ def roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], scale
                 result[r, c, py, px] = best[0]
         return ib.get()
 
-    inputs = [data.tensor, regions.tensor, batch.tensor]
-    tensor = te.extern(result_shape, inputs, body, name=name, dtype=data.dtype)
-    return Computation((View(tensor, result_shape, Layout.row_major(4)),))
+    by_blocks = body if prod(result_shape) > 0 else None
+    return written(name, [(result_shape, data.dtype)], [data, regions, batch], body, by_blocks)
 
 
 def ps_roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], groups: int, scale: float) -> Computation:
@@ -140,11 +141,12 @@ def ps_roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], gr
     channels, kind = depth // groups**2, accumulator_type(data.dtype)
     result_shape = (regions.shape[0], channels, *shape)
 
-    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+    def body(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu | None = None) -> te.Stmt:
         ib = ir_builder.create()
         source, region, image = (ib.buffer_ptr(b) for b in ins)
         result = ib.buffer_ptr(outs[0])
-        with ib.for_range(0, regions.shape[0] * channels, "row", loop_kind(prod(result_shape) * 16)) as row:
+        parallel = loop_kind(prod(result_shape) * 16)
+        with rows_and_parts(ib, regions.shape[0] * channels, shape, parallel, gpu) as (row, bins):
             r, c = ib.let("r", row // channels), ib.let("c", row % channels)
             n = ib.let("n", te.minimum(te.maximum(image[r].astype("index"), 0), images - 1))
             first, size = [], []
@@ -153,7 +155,7 @@ def ps_roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], gr
                 first.append(ib.let("first", low * scale))
                 extent = te.maximum((high + 1.0) * scale - first[d], 0.1)
                 size.append(ib.let("size", extent / float(shape[d])))
-            with ib.for_range(0, shape[0], "py") as py, ib.for_range(0, shape[1], "px") as px:
+            with bins as (py, px):
                 begin, end = [], []
                 for d, place in enumerate((py, px)):
                     low = te.floor(_product(place.astype(kind), size[d]) + first[d])
@@ -170,9 +172,8 @@ def ps_roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], gr
                 result[r, c, py, px] = (total[0] / count.astype(kind)).astype(data.dtype)
         return ib.get()
 
-    inputs = [data.tensor, regions.tensor, batch.tensor]
-    tensor = te.extern(result_shape, inputs, body, name=name, dtype=data.dtype)
-    return Computation((View(tensor, result_shape, Layout.row_major(4)),))
+    by_blocks = body if prod(result_shape) > 0 else None
+    return written(name, [(result_shape, data.dtype)], [data, regions, batch], body, by_blocks)
 
 
 def _rounded(x: Expr) -> Expr:

@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 
 from sateen.tensor_ir import te
+from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.topi.computations.arguments import (
     require,
@@ -25,7 +26,7 @@ from sateen.topi.computations.arguments import (
     require_window,
 )
 from sateen.topi.computations.windows import Window
-from sateen.topi.schedules import Computation, accumulator_type, loop_kind
+from sateen.topi.schedules import Computation, accumulator_type, loop_kind, rows_and_parts, written
 from sateen.topi.types import Layout, View, compute
 
 SAMPLING_MODES = ("nearest", "linear", "cubic")
@@ -193,12 +194,12 @@ def roi_align(
     real, count = accumulator_type(data.dtype), rois.shape[0]
     result_shape = (count, channels, *shape)
 
-    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+    def body(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu | None = None) -> te.Stmt:
         ib = ir_builder.create()
         source, regions, image = (ib.buffer_ptr(b) for b in ins)
         result = ib.buffer_ptr(outs[0])
         parallel = loop_kind(prod(result_shape) * 16)
-        with ib.for_range(0, count * channels, "row", parallel) as row:
+        with rows_and_parts(ib, count * channels, shape, parallel, gpu) as (row, bins):
             r, c = ib.let("r", row // channels), ib.let("c", row % channels)
             n = ib.let("n", te.minimum(te.maximum(image[r].astype("index"), 0), images - 1))
             start, size, points = [], [], []
@@ -211,7 +212,7 @@ def roi_align(
                 own = te.minimum(te.maximum(te.ceil(size[d]), 0.0), limit).astype("index")
                 points.append(ib.let("points", own) if not samples else te.const(samples))
             total = ib.allocate(real, (1,), "register", "total")
-            with ib.for_range(0, shape[0], "py") as py, ib.for_range(0, shape[1], "px") as px:
+            with bins as (py, px):
                 total[0] = te.const(0 if kind == "avg" else float("-inf"), real)
                 with ib.for_range(0, points[0], "iy") as iy, ib.for_range(0, points[1], "ix") as ix:
                     at = [
@@ -230,9 +231,8 @@ def roi_align(
                 result[r, c, py, px] = te.select(nothing, te.const(0, real), final).astype(data.dtype)
         return ib.get()
 
-    inputs = [data.tensor, rois.tensor, batch.tensor]
-    tensor = te.extern(result_shape, inputs, body, name="roi_align", dtype=data.dtype)
-    return Computation((View(tensor, result_shape, Layout.row_major(4)),))
+    by_blocks = body if prod(result_shape) > 0 else None
+    return written("roi_align", [(result_shape, data.dtype)], [data, rois, batch], body, by_blocks)
 
 
 def _clamped_taps(at: Expr, extent: int) -> list[tuple[Expr, Expr]]:

@@ -19,8 +19,9 @@ from sateen.topi.schedules import (
     shared_out,
     threads_for,
     vector_of,
+    written,
 )
-from sateen.topi.types import Layout, View
+from sateen.topi.types import View
 
 AGGREGATES = ("sum", "min", "max")
 CHECKED = 4
@@ -90,26 +91,16 @@ def tree_ensemble(data: View, trees: Trees, outputs: int, aggregate: str = "sum"
                 walk.over(count, lanes, "serial", lambda first, n: walk.trees(row, first, n))
         return ib.get()
 
-    def by_blocks(gpu: Gpu) -> Computation:
-        def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
-            ib = ir_builder.create()
-            given = dict(zip(names, map(ib.buffer_ptr, ins[1:]), strict=True))
-            walk = _Walk(ib, ib.buffer_ptr(ins[0]), given, ib.buffer_ptr(outs[0]), trees, aggregate)
-            if rows > 0:
-                walk.by_blocks(rows, count, outputs, gpu)
-            return ib.get()
+    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        ib = ir_builder.create()
+        given = dict(zip(names, map(ib.buffer_ptr, ins[1:]), strict=True))
+        walk = _Walk(ib, ib.buffer_ptr(ins[0]), given, ib.buffer_ptr(outs[0]), trees, aggregate)
+        if rows > 0:
+            walk.by_blocks(rows, count, outputs, gpu)
+        return ib.get()
 
-        return computation(body)
-
-    def computation(
-        body: Callable[[list[te.Buffer], list[te.Buffer]], te.Stmt],
-        by_blocks: Callable[[Gpu], Computation] | None = None,
-    ) -> Computation:
-        inputs = [view.tensor for view in (data, *trees.all.values())]
-        tensor = te.extern((rows, outputs), inputs, body, name="tree_ensemble", dtype=trees.values.dtype)
-        return Computation((View(tensor, (rows, outputs), Layout.row_major(2)),), by_blocks=by_blocks)
-
-    return computation(body, by_blocks)
+    inputs = [data, *trees.all.values()]
+    return written("tree_ensemble", [((rows, outputs), trees.values.dtype)], inputs, body, body_of_blocks)
 
 
 @dataclass(frozen=True, slots=True)

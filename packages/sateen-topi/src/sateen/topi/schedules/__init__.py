@@ -32,7 +32,7 @@ from sateen.topi.schedules.register_tiles import (
     tile_rows,
 )
 from sateen.topi.schedules.rows import Rows, flattened, unflattened
-from sateen.topi.schedules.thread_loops import blocks, each_thread, one_thread, shared_out, threads_for
+from sateen.topi.schedules.thread_loops import blocks, each_thread, one_thread, rows_and_parts, shared_out, threads_for
 from sateen.topi.schedules.thread_reductions import ALONE_TERMS, Shares, parts_of, reduce_by_threads
 from sateen.topi.schedules.thread_tiles import (
     ELEMENT_THREADS,
@@ -60,6 +60,7 @@ from sateen.topi.schedules.warp_tiles import (
     store_lanes,
     warp_tile_time,
 )
+from sateen.topi.schedules.written_loops import written
 
 __all__ = [
     "ALONE_TERMS",
@@ -112,6 +113,7 @@ __all__ = [
     "reduce_by_threads",
     "reduce_in_vectors",
     "register_tile",
+    "rows_and_parts",
     "schedule_by_element",
     "schedule_injective",
     "schedule_warp_tiles",
@@ -127,4 +129,5 @@ __all__ = [
     "unflattened",
     "vector_of",
     "warp_tile_time",
+    "written",
 ]

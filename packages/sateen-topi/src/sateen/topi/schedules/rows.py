@@ -35,11 +35,12 @@ def flattened(index: Sequence[Expr], extents: Sequence[int]) -> Expr:
 
 
 def unflattened(position: Expr, extents: Sequence[int]) -> tuple[Expr, ...]:
-    """The index at a row-major position."""
+    """The index at a row-major position; of no elements, any."""
     index: list[Expr] = []
     for d in reversed(range(len(extents))):
-        index.append(position % extents[d] if d > 0 else position)
-        position = position // extents[d]
+        extent = max(extents[d], 1)
+        index.append(position % extent if d > 0 else position)
+        position = position // extent
     return tuple(reversed(index))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from math import prod
 
 from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr
 from sateen.tensor_ir.te.ir_builder import IRBuilder
+from sateen.topi.schedules.extern_loops import loops
+from sateen.topi.schedules.rows import unflattened
+from sateen.topi.schedules.thread_tiles import ELEMENT_THREADS
 
 
 def threads_for(count: int, gpu: Gpu) -> int:
@@ -42,12 +46,29 @@ def shared_out(ib: IRBuilder, count: int, threads: int) -> Iterator[Expr]:
 @contextmanager
 def each_thread(ib: IRBuilder, count: int, gpu: Gpu) -> Iterator[Expr]:
     """A kernel with a thread for each of `count` independent iterations."""
-    threads = threads_for(count, gpu)
+    threads = min(threads_for(count, gpu), ELEMENT_THREADS)
     number = -(-count // threads)
     with blocks(ib, number) as block, ib.for_range(0, threads, "thread", "threadIdx.x") as thread:
         place = block * threads + thread
         with _limited(ib, place, count, number * threads):
             yield place
+
+
+@contextmanager
+def rows_and_parts(
+    ib: IRBuilder, rows: int, parts: Sequence[int], kind: str, gpu: Gpu | None
+) -> Iterator[tuple[Expr, AbstractContextManager[Sequence[Expr]]]]:
+    """A loop over rows, of a `kind`, around the statements, and the loops over the parts of a row for them to enter.
+
+    On a device (`gpu`) each part of each row, of which there are some, has a thread, which does all of it.
+    """
+    if gpu is None:
+        with ib.for_range(0, rows, "row", kind) as row:
+            yield row, loops(ib, parts)
+    else:
+        with each_thread(ib, rows * prod(parts), gpu) as e:
+            place = unflattened(e, (rows, *parts))
+            yield ib.let("row", place[0]), nullcontext(place[1:])
 
 
 @contextmanager
