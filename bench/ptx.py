@@ -16,9 +16,11 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from page import PAGE, table
 
-from sateen.graph_ir import Graph, build, workloads
+from sateen.graph_ir import Graph, GraphBuilder, build, workloads
+from sateen.graph_ir.ir import Value
 
 ARCH = "sm_90"
 UNIT_THREADS, UNIT_BLOCKS, UNIT_REGISTERS, UNIT_SHARED = 2048, 32, 65536, 228 << 10
@@ -28,6 +30,30 @@ HEAD = (
 MARK = "<!-- ptx -->"
 BLOCK_SHARED = 1 << 10
 """Shared memory of a block that the driver takes for itself."""
+
+
+def short(graph: Graph) -> Graph:
+    """A network of float32 as one of float16, which takes no other types."""
+    g = GraphBuilder(graph.name)
+    values: dict[Value, Value] = {}
+    for v, data in graph.parameters.items():
+        values[v] = g.parameter(v.name, data.astype(np.float16) if str(v.type.dtype) == "float32" else data)
+    for v in graph.inputs:
+        values[v] = g.input(v.name, "float16", v.type.shape)
+    for node in graph.nodes:
+        found = g.add_all(
+            node.op, *(None if v is None else values[v] for v in node.inputs), names=[v.name for v in node.outputs]
+        )
+        values.update(zip(node.outputs, found, strict=True))
+    g.output(*(values[v] for v in graph.outputs))
+    return g.finish()
+
+
+def encoder() -> Graph:
+    """A block of BERT's encoder (Devlin et al. 2018, base) on 128 tokens."""
+    return workloads.transformer(length=128, width=768, heads=12)
+
+
 NETWORKS: dict[str, Callable[[], Graph]] = {
     "resnet18": lambda: workloads.resnet(18),
     "resnet18, batch 64": lambda: workloads.resnet(18, batch=64),
@@ -35,6 +61,11 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
     "mobilenet_v2": workloads.mobilenet_v2,
     "squeezenet": workloads.squeezenet,
     "transformer": workloads.transformer,
+    "bert, a block": encoder,
+    "resnet18, float16": lambda: short(workloads.resnet(18)),
+    "resnet18, float16, batch 64": lambda: short(workloads.resnet(18, batch=64)),
+    "resnet50, float16, batch 64": lambda: short(workloads.resnet(50, batch=64)),
+    "bert, a block, float16": lambda: short(encoder()),
 }
 _KERNEL = re.compile(
     r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores.*?Used (\d+) registers",

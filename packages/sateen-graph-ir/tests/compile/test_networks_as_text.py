@@ -115,3 +115,22 @@ def assembled(ptx: bytes, arch: int, folder: Path) -> str:
     (folder / "kernels.ptx").write_bytes(ptx)
     command = [ptxas, "-v", f"-arch=sm_{arch}", "kernels.ptx", "-o", "kernels.cubin"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=True).stderr
+
+
+SHORT_CONVOLUTION = """\
+graph net
+  input %x: float16[2, 40, 15, 15]
+  input %w: float16[72, 40, 3, 3]
+  input %b: float16[72]
+  %c: float16[2, 72, 15, 15] = conv(%x, %w, %b) {pads=(1, 1, 1, 1)}
+  %o: float16[2, 72, 15, 15] = relu(%c)
+  output %o"""
+
+
+@pytest.mark.parametrize("arch", [75, 90])
+def test_convolutions_of_short_floats_are_on_tensor_cores_without_spills(arch: int, tmp_path: Path) -> None:
+    artifact = build(parse_graph(SHORT_CONVOLUTION, OPS), f"cuda -mcpu=sm_{arch}")
+    (launch,) = artifact.launches
+    assert launch.block[0] == 32
+    assert b"wmma.mma.sync" in artifact.kernels
+    assert "0 bytes spill stores" in assembled(artifact.kernels, arch, tmp_path)

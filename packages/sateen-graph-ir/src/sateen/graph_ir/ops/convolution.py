@@ -24,7 +24,7 @@ from sateen.topi.computations.convolution import (
     winograd_loss,
     winograd_weight,
 )
-from sateen.topi.computations.products import Tiled
+from sateen.topi.computations.products import Tiled, Warped
 from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import may_be_at_least
@@ -51,7 +51,7 @@ class Conv(Windowed):
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd, Rectangles, WinogradTiles, Strips)
+    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd, Rectangles, WinogradTiles, Warped, Strips)
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()

@@ -31,8 +31,8 @@ TILES_OF_PART, MOST_TILES = 2, 24
 """The most candidates for each part that a thread may have, and for all of them together."""
 GLOBAL_COST = 4.0
 """What a load of memory takes, for one of shared memory or a multiply-add."""
-UNROLLED_ROUNDS = 8
-"""The most elements that each thread of a block copies one behind the other in unrolled code, so that it waits once."""
+UNROLLED_ROUNDS = 16
+"""The most accesses of a thread that copies in unrolled code, so that it waits once for all of them."""
 BUSY_THREADS = 256
 """The threads of a unit that hide the latency of arithmetic and shared memory."""
 RESIDENT_BLOCKS = 4
@@ -169,7 +169,7 @@ def load_together(
     """Share the elements of a copy in shared memory among the threads of a block, neighbours among neighbours.
 
     Its loops are `outer` and `inner`, along which so many `lanes` are neighbours in memory that a thread loads at once.
-    Where a block copies few `elements`, a thread loads all of its own before it waits.
+    Where the `elements` of a block are known, a thread loads up to UNROLLED_ROUNDS of its own before it waits.
     """
     own = []
     if lanes > 1:
@@ -182,7 +182,9 @@ def load_together(
     copy.bind(along_x, te.thread_axis("threadIdx.x"))
     for lane in own:
         copy.vectorize(lane)
-    if elements is not None and elements <= tile.threads * lanes * UNROLLED_ROUNDS:
+    if elements is not None:
+        if elements > tile.threads * lanes * UNROLLED_ROUNDS:
+            _, rounds = copy.split(rounds, UNROLLED_ROUNDS)
         copy.unroll(rounds)
 
 

@@ -84,12 +84,21 @@ def fitting_warp_tiles(rows: int, columns: int, terms: int, gpu: Gpu) -> Iterato
                 yield tile
 
 
-def warp_tile_time(tile: WarpTile, blocks: int, dtype: DType, gpu: Gpu) -> float:
-    """The time of a term of all blocks, in multiply-adds of a thread, as `term_time`."""
+def warp_tile_time(
+    tile: WarpTile, blocks: int, dtype: DType, gpu: Gpu, costs: tuple[float | None, float | None] = (None, None)
+) -> float:
+    """The time of a term of all blocks, in multiply-adds of a thread, as `term_time`.
+
+    `costs` are those of loading an element of each factor; None: those of a part of a vector.
+    """
     of_unit = -(-blocks // gpu.units)
     products = tile.height * tile.width / gpu.product_rate(dtype)
     shared = tile.warps * (tile.tiles_y + tile.tiles_x) * SIDE * SHARED_COST
-    loads = GLOBAL_COST * (tile.height + tile.width) * dtype.bytes / 4
+    of_vector = GLOBAL_COST * dtype.bytes / 4
+    loads = sum(
+        side * (of_vector if cost is None else cost)
+        for side, cost in zip((tile.height, tile.width), costs, strict=True)
+    )
     waiting = max(1.0, BUSY_THREADS / (tile.warps * LANES * min(of_unit, RESIDENT_BLOCKS)))
     return of_unit * (products + shared + loads) * waiting
 

@@ -25,9 +25,11 @@ from sateen.topi.computations.arguments import (
     require_window,
 )
 from sateen.topi.computations.convolution.by_thread_tiles import schedule_by_thread_tiles
+from sateen.topi.computations.convolution.by_warp_tiles import conv_on_warps
 from sateen.topi.computations.convolution.direct import Plan
 from sateen.topi.computations.convolution.input import ConvolutionInput, is_wide
 from sateen.topi.computations.convolution.shapes import OperandLayouts
+from sateen.topi.computations.products import Warped
 from sateen.topi.computations.windows import Window
 from sateen.topi.methods import Method
 from sateen.topi.schedules import Computation, accumulator_type, for_machines, on_cpu
@@ -101,6 +103,8 @@ def conv(
     outputs, per_group, *_ = weight.shape
     shape = (n, outputs, *window.output(spatial))
     layout = layout or Layout.row_major(len(shape))
+    if isinstance(method, Warped) and groups == 1 and layout.is_row_major:
+        return conv_on_warps(data, weight, bias, window, method)
     kind = accumulator_type(data.dtype)
     axes = [te.reduce_axis(k, f"k{d}") for d, k in enumerate(window.kernel)]
     channel = te.reduce_axis(per_group, "c") if per_group > 1 else None

@@ -6,7 +6,13 @@ from math import inf, prod
 
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.targets import Gpu
-from sateen.topi.computations.convolution import direct, rectangles, winograd_by_threads, winograd_methods
+from sateen.topi.computations.convolution import (
+    by_warp_tiles,
+    direct,
+    rectangles,
+    winograd_by_threads,
+    winograd_methods,
+)
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes
 from sateen.topi.computations.strips import strips
 from sateen.topi.methods import Candidate
@@ -26,7 +32,8 @@ def conv_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candid
     """All methods for a convolution on a machine, best first."""
     if machine.gpu is None:
         return cpu_candidates(problem, machine)
-    return device_candidates(problem, machine.gpu)
+    found = [*device_candidates(problem, machine.gpu), *by_warp_tiles.candidates(problem, machine.gpu)]
+    return sorted(found, key=lambda c: c.cycles)
 
 
 def device_candidates(problem: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:

@@ -1,11 +1,11 @@
 """Products of matrices: computations, methods and schedules, by the kind of machine; determinants."""
 
 from sateen.topi.computations.products.by_thread_tiles import Tiled
-from sateen.topi.computations.products.by_warp_tiles import Warped
+from sateen.topi.computations.products.by_warp_tiles import WARP_TERMS, Warped, warp_candidates
 from sateen.topi.computations.products.determinants import determinant
 from sateen.topi.computations.products.matrix_product import matmul, packed_layout
 from sateen.topi.computations.products.methods import Packed, Strassen, matmul_candidates
-from sateen.topi.computations.products.shapes import matmul_shape
+from sateen.topi.computations.products.shapes import ProductShapes, matmul_shape
 from sateen.topi.computations.products.strassen import (
     STRASSEN_PRODUCTS,
     strassen_matmul,
@@ -15,7 +15,9 @@ from sateen.topi.computations.products.strassen import (
 
 __all__ = [
     "STRASSEN_PRODUCTS",
+    "WARP_TERMS",
     "Packed",
+    "ProductShapes",
     "Strassen",
     "Tiled",
     "Warped",
@@ -27,4 +29,5 @@ __all__ = [
     "strassen_matmul",
     "strassen_weight",
     "strassen_weight_layout",
+    "warp_candidates",
 ]

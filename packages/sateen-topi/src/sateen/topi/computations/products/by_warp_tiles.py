@@ -31,7 +31,7 @@ from sateen.topi.schedules import (
 )
 from sateen.topi.types import FLOAT32, Layout, View
 
-TERMS = 16
+WARP_TERMS = 16
 """The terms of a sum are a multiple of these; those that are missing are zeros in shared memory."""
 
 
@@ -59,18 +59,20 @@ class Warped(Method):
         return WarpTile(self.warps_y, self.tiles_y, self.warps_x, self.tiles_x, self.terms)
 
 
-def warp_candidates(p: ProductShapes, gpu: Gpu, others: int = 1) -> list[Candidate]:
+def warp_candidates(
+    p: ProductShapes, gpu: Gpu, others: int = 1, costs: tuple[float | None, float | None] = (None, None)
+) -> list[Candidate]:
     """Tiles of warps that a device has place for, best first; none where it has no tensor cores for the type.
 
-    The sum is over `others` times the terms.
+    The sum is over `others` times the terms. `costs` are those of an element of each factor; None: as of vectors.
     """
     if not gpu.product_rate(p.dtype) or 0 in (p.batch, p.rows, p.columns, p.terms):
         return []
-    terms = -(-p.terms // TERMS) * TERMS
+    terms = -(-p.terms // WARP_TERMS) * WARP_TERMS
 
     def cycles(t: WarpTile) -> float:
         blocks = -(-p.rows // t.height) * -(-p.columns // t.width) * p.batch
-        return others * terms * warp_tile_time(t, blocks, p.dtype, gpu)
+        return others * terms * warp_tile_time(t, blocks, p.dtype, gpu, costs)
 
     found = fitting_warp_tiles(p.rows, p.columns, terms, gpu)
     best = best_of_each(found, cycles, lambda t: (t.tiles_y, t.tiles_x), TILES_OF_PART, MOST_TILES)
@@ -82,7 +84,7 @@ def matmul_on_warps(a: View, b: View, method: Warped) -> Computation:
     shape = matmul_shape(a.shape, b.shape)
     flat = is_one_matrix(a.shape, b.shape)
     batch, rows, depth, columns = shape[:-2], shape[-2], a.shape[-1], shape[-1]
-    terms = -(-depth // TERMS) * TERMS
+    terms = -(-depth // WARP_TERMS) * WARP_TERMS
     k = te.reduce_axis(terms, "k")
     if flat:
         batch, rows = (), prod(shape[:-1])
