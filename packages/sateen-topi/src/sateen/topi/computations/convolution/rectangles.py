@@ -64,6 +64,12 @@ def own_rows(rows: int, tile: ThreadTile) -> int:
     return tile.columns if rows % tile.columns == 0 else 1
 
 
+def elements_read(window: Window, rows: int, columns: int) -> int:
+    """The elements of an input channel that a rectangle depends on."""
+    sides = [1] * (window.rank - 2) + [rows, columns][-window.rank :]
+    return prod((n - 1) * window.strides[d] + window.reach(d) for d, n in enumerate(sides))
+
+
 def unrolls_kernel(window: Window, tile: ThreadTile) -> bool:
     """Whether a thread has the multiply-adds of all taps written out."""
     return tile.rows * tile.columns * prod(window.kernel) <= UNROLLED_TERMS
@@ -163,8 +169,7 @@ def _rectangles(result: _Result, gpu: Gpu) -> Iterator[_Rectangle]:
     window = result.problem.window
     for rows in dict.fromkeys(balanced(result.height, n) for n in SIDES):
         for columns in dict.fromkeys(balanced(result.width, n) for n in SIDES):
-            sides = [1] * (window.rank - 2) + [rows, columns][-window.rank :]
-            read = prod((n - 1) * window.strides[d] + window.reach(d) for d, n in enumerate(sides))
+            read = elements_read(window, rows, columns)
             for tile, groups in _tiles(rows * columns, result, gpu):
                 elements = read * groups + tile.height * prod(window.kernel)
                 whole = _Rectangle(tile, groups, rows, columns, elements)

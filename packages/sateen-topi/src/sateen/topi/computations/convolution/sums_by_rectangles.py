@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import IterVar
-from sateen.topi.computations.convolution.rectangles import UNROLLED_TERMS, Rectangles, unrolls_kernel
+from sateen.topi.computations.convolution.rectangles import UNROLLED_TERMS, Rectangles, elements_read, unrolls_kernel
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import bind_elements, bind_tile, extent_of, load_together
 
@@ -21,7 +22,8 @@ from sateen.topi.schedules import bind_elements, bind_tile, extent_of, load_toge
 class Sums:
     """The sums of a convolution with the axes [N, O, phases…, positions…], and what they read.
 
-    `copies` are stages that schedules compute in shared memory, `operands` tensors that are copied there as they are.
+    The input comes before the weight; `copies` are stages that schedules compute in shared memory, `operands` tensors
+    that are copied there as they are.
     """
 
     tensor: te.Tensor
@@ -46,11 +48,13 @@ def schedule_rectangles(
     stage.compute_at(host, _bind(sums, host, loops, method))
     step = _reduce(sums, stage, method)
     copies = [*sums.copies, *(s.cache_read(tensor, "shared", [part]) for tensor in dict.fromkeys(sums.operands))]
-    for tensor in copies:
+    read = elements_read(sums.window, method.rows, method.columns) * method.groups
+    counts = [method.channels * n for n in (read, method.tile.height * prod(sums.window.kernel))]
+    for tensor, count in zip(copies, counts, strict=False):  # one copy where the data is the weight
         s[tensor].set_scope("shared")
         s[tensor].compute_at(stage, step)
         *outer, last = s[tensor].axes
-        load_together(s[tensor], method.tile, outer, last)
+        load_together(s[tensor], method.tile, outer, last, elements=count)
 
 
 def schedule_sums_by_element(sums: Sums, s: te.Schedule, host: te.Stage, part: te.Tensor) -> None:
