@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import te
+from sateen.tensor_ir.ir import Call, Store, walk
 from sateen.topi.computations.normalization import (
     group_normalization,
     layer_normalization,
@@ -98,6 +99,15 @@ def test_neighbouring_channels(on_device: Any, random: Any, shape: tuple[int, ..
 def test_rows_are_read_by_one_kernel_where_they_fill_the_device(kernels: Any) -> None:
     assert len(kernels(lambda v: softmax(v, 1), "opencl", (128, 1000))) == 1
     assert len(kernels(lambda v: softmax(v, 1), "opencl", (16, 1000, 40))) == 1
+
+
+@pytest.mark.parametrize(("shape", "count"), [((1536, 128), 1), ((1, 1000), 1), ((128, 5000), 2)])
+def test_exponentials_are_computed_once_where_a_block_has_room(
+    kernels: Any, shape: tuple[int, ...], count: int
+) -> None:
+    (kernel,) = kernels(lambda v: softmax(v, 1), "opencl", shape)
+    stores = [n for n in walk(kernel) if isinstance(n, Store)]
+    assert sum(any(isinstance(e, Call) and e.name == "exp" for e in walk(s.value)) for s in stores) == count
 
 
 @pytest.mark.parametrize("target", ["opencl", "webgpu"])

@@ -12,6 +12,7 @@ from math import prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr, IterVar
+from sateen.tensor_ir.targets import Gpu
 from sateen.topi.schedules.computation import Computation, for_machines
 from sateen.topi.schedules.register_tiles import (
     elements,
@@ -22,7 +23,7 @@ from sateen.topi.schedules.register_tiles import (
     share_among_threads,
 )
 from sateen.topi.schedules.thread_reductions import Shares, compute_across, reduce_by_threads, share_terms
-from sateen.topi.schedules.thread_tiles import bind_elements, host_on_device, own_columns
+from sateen.topi.schedules.thread_tiles import RESIDENT_BLOCKS, bind_elements, host_on_device, own_columns
 from sateen.topi.types import Layout, View
 
 
@@ -137,19 +138,43 @@ class Rows:
         assert gpu is not None
         if host is not result:
             s[result].compute_inline()
-        for tensor in self.stages:
-            if not tensor.op.reduce_axis:
-                s[tensor].compute_inline()
         statistics = [tensor for tensor in self.stages if tensor.op.reduce_axis]
+        columns = own_columns(t.dtype for t in statistics[0].op.inputs)
+        shares = Shares.of(self.outer * self.inner, max(self.length, 1), self.inner, columns, gpu)
+        kept = self._kept_in_blocks(shares, gpu)
+        for tensor in self.stages:
+            if tensor not in kept:
+                s[tensor].compute_inline()
         if 0 in shape_of(host):
             return
-        columns = own_columns(t.dtype for t in statistics[0].op.inputs)
-        shares = Shares.of(self.outer * self.inner, self.length, self.inner, columns, gpu)
         if shares.parts > 1:
             for tensor in statistics:
                 reduce_by_threads(s, tensor, tensor, self.inner, gpu)
             bind_elements(stage, [*outer, *row, *inner])
             return
+        loops = self._blocks(stage, outer, row, inner, shares, gpu)
+        if gpu.warp == 1:
+            self._compute_alone(s, statistics, stage, loops, columns)
+        else:
+            self._compute_together(s, kept, stage, loops, shares, tail)
+
+    def _kept_in_blocks(self, shares: Shares, gpu: Gpu) -> list[te.Tensor]:
+        """The stages that are not computed where they are read: statistics, and what shared memory holds of a row."""
+        has_room = shares.parts == 1 and gpu.warp > 1
+        room = gpu.shared_bytes // RESIDENT_BLOCKS if has_room else 0
+        size = shares.results * self.length
+        return [t for t in self.stages if t.op.reduce_axis or (t.ndim == 3 and size * t.dtype.bytes <= room)]
+
+    def _blocks(
+        self,
+        stage: te.Stage,
+        outer: Sequence[IterVar],
+        row: Sequence[IterVar],
+        inner: Sequence[IterVar],
+        shares: Shares,
+        gpu: Gpu,
+    ) -> tuple[IterVar, IterVar, IterVar]:
+        """The loops of the host over blocks, the rows of one, and a row."""
         across = self.inner > 1
         r = stage.fuse(*row) if across else stage.fuse(*row, *inner)
         if outer:
@@ -168,20 +193,41 @@ class Rows:
         else:
             block, own = stage.split(o, shares.results)
         stage.bind(block, te.thread_axis("blockIdx.x"))
-        if gpu.warp == 1:
-            self._compute_alone(s, statistics, stage, (block, own, r), columns)
-            return
-        on_x = across or shares.threads == 1
+        return block, own, r
+
+    def _compute_together(
+        self,
+        s: te.Schedule,
+        kept: Sequence[te.Tensor],
+        host: te.Stage,
+        loops: tuple[IterVar, IterVar, IterVar],
+        shares: Shares,
+        tail: str,
+    ) -> None:
+        """Rows by the threads of a block, with stages in its shared memory: neighbouring threads have neighbours."""
+        block, own, r = loops
+        on_x = self.inner > 1 or shares.threads == 1
         own_thread, turns = ("threadIdx.x", "threadIdx.y") if on_x else ("threadIdx.y", "threadIdx.x")
-        stage.bind(own, te.thread_axis(own_thread))
-        if shares.threads > 1:
-            stage.bind(stage.split(r, shares.threads, tail=tail)[1], te.thread_axis(turns))
-        for tensor in statistics:
+        host.bind(own, te.thread_axis(own_thread))
+        self._take_turns(host, r, shares, turns, tail)
+        for tensor in kept:
             part = s[tensor]
             part.set_scope("shared")
-            part.compute_at(stage, block)
-            part.bind(part.fuse(*part.axes), te.thread_axis(own_thread))
-            share_terms(part, shares.threads, turns)
+            part.compute_at(host, block)
+            if part.op.reduce_axis:
+                part.bind(part.fuse(*part.axes), te.thread_axis(own_thread))
+                share_terms(part, shares.threads, turns)
+                continue
+            o, k, i = part.axes
+            part.reorder(o, i, k)
+            part.bind(part.fuse(o, i), te.thread_axis(own_thread))
+            self._take_turns(part, k, shares, turns)
+
+    @staticmethod
+    def _take_turns(stage: te.Stage, row: IterVar, shares: Shares, turns: str, tail: str = "guard") -> None:
+        """Let the threads of a row take turns at its elements."""
+        if shares.threads > 1:
+            stage.bind(stage.split(row, shares.threads, tail=tail)[1], te.thread_axis(turns))
 
     def _compute_alone(
         self,
