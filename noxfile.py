@@ -167,13 +167,15 @@ def bench(session: nox.Session) -> None:
 @nox.session(python=PYTHON, default=False)
 def fuzz(session: nox.Session) -> None:
     """2,000 random schedules, 200 that must be refused, 500 random hybrid scripts, 10,000 damaged ONNX models, 2,000 of
-    each other format, 5,000 random graphs, 100,000 hostile connections, 6,000 hostile clients of a page;
-    `nox -s fuzz -- schedules|scripts|models|formats|graphs|connections|pages [OPTION...]` runs one of these."""
+    each other format, 20,000 damaged artifacts of devices, 5,000 random graphs, 100,000 hostile connections, 6,000
+    hostile clients of a page; `nox -s fuzz -- NAME [OPTION...]` runs one of schedules, scripts, models, formats,
+    artifacts, graphs, connections and pages."""
     programs = {
         "schedules": "run.py",
         "scripts": "scripts.py",
         "models": "onnx_mutants.py",
         "formats": "format_mutants.py",
+        "artifacts": "artifact_mutants.py",
         "graphs": "graphs.py",
         "connections": "connections.py",
         "pages": "pages.py",

@@ -190,6 +190,11 @@ def test_code_that_is_refused_names_the_kernel_and_the_place(device: OpenDevice)
         device.prepare(device.load(TEXT.encode()), "missing", (1, 1, 1), (1, 1, 1), [])
 
 
+def test_what_is_no_text_is_refused(device: OpenDevice) -> None:
+    with pytest.raises(DeviceError, match="the code is refused: expected text in WGSL, found 'utf-8' codec"):
+        device.load(TEXT.encode() + b"\xff")
+
+
 def test_limits_name_the_kernel(device: OpenDevice) -> None:
     memory, kernels = device.allocate(64), device.load(TEXT.encode())
     with pytest.raises(DeviceError, match="kernel put expects 70000 blocks along x, the device has at most 65535"):

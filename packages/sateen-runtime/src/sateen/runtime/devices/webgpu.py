@@ -171,7 +171,10 @@ class WebGPUConnection:
     # Kernels.
 
     def load(self, code: bytes) -> object:
-        kernels = _Kernels(kernels_of(code.decode()))
+        try:
+            kernels = _Kernels(kernels_of(code.decode()))
+        except UnicodeDecodeError as error:
+            raise DriverError(Fault.CODE, f"expected text in WGSL, found {error}") from None
         for name, kernel in kernels.texts.items():
             self._module(name, kernel.text)
         return kernels
