@@ -8,7 +8,7 @@ import { booleanOf, fieldsOf, integerOf, listOf, objectOf, parse, textOf } from 
 import { digestOf, hexadecimal } from "./digest.js";
 import { ELEMENT_TYPES } from "./element_types.js";
 import { ArtifactError } from "./errors.js";
-import { launchesOf, stepsOf } from "./launches.js";
+import { actionsOf, stepsOf } from "./actions.js";
 import { countOf } from "./tensor.js";
 
 const MAGIC = [0x89, 0x53, 0x41, 0x54, 0x4e, 0x0d, 0x0a, 0x1a];
@@ -25,6 +25,7 @@ const MOST_BYTES = 2 ** 48;
 const MOST_MANIFEST_BYTES = 64 << 20;
 const MOST_PARAMETERS = 65535;
 const MOST_DIMENSIONS = 64;
+const MOST_DEVICES = 64;
 const MOST_LABELS = 1 << 20;
 
 /** A part of an artifact: a view of its bytes, and the digests of its leaves of 4 MiB. */
@@ -77,7 +78,8 @@ class Parameter {
 
 /**
  * The artifact in bytes, its manifest checked; `library`, `parameters` and, for a device, `kernels` are sections, checked
- * when they are read. `blockSizes` are the bytes of the memory of a run: inputs, outputs, parameters, workspace.
+ * when they are read. `memory` is what each device has, {isHost, arrays, parameters, workspace}, and `blocks` are the parts
+ * of memory of a run, {size, isHost}: inputs, outputs, then parameters and workspace of each device.
  *
  * Throws ArtifactError for bytes that are cut short, altered, of another version or no artifact.
  */
@@ -88,28 +90,23 @@ export async function readArtifact(bytes) {
   const sections = sectionsOf(fields.sections, first, bytes);
   const inputs = parametersOf(fields.inputs, "inputs");
   const outputs = parametersOf(fields.outputs, "outputs");
-  const workspaceBytes = workspaceOf(fields.variants);
-  const blocks = [sections.get("parameters").bytes.length, workspaceBytes].map((size) => Math.max(size, LEAST_BLOCK_BYTES));
-  const blockSizes = [...inputs.map((p) => p.bytes), ...outputs.map((p) => p.bytes), ...blocks];
+  const parameterBytes = sections.get("parameters").bytes.length;
+  const memory = memoryOf(fields, inputs.length + outputs.length, parameterBytes);
+  const blocks = blocksOf(memory, [...inputs, ...outputs]);
   const steps = stepsOf(fields.steps ?? []);
-  if (fields.placed !== undefined) {
-    throw new ArtifactError(
-      "expected a network that is on one device as a whole, found one with nodes that decide or with parts elsewhere; " +
-        "compile the model for WebAssembly",
-    );
-  }
   return {
     producer: textOf(fields.producer, "the producer", 512),
     target: textOf(fields.target, "the target", 65536),
     inputs,
     outputs,
-    blockSizes,
+    memory,
+    blocks,
     labels: labelsOf(fields.labels ?? {}, outputs),
     library: sections.get("library"),
     parameters: sections.get("parameters"),
     kernels: sections.get(DEVICE_SECTION),
     steps,
-    launches: launchesOf(fields.launches ?? [], blockSizes, steps.length),
+    actions: actionsOf(fields.launches ?? [], blocks, steps.length),
   };
 }
 
@@ -205,6 +202,49 @@ export function parameterOf(value, what) {
   );
   const alignment = integerOf(fields.alignment, `the alignment of "${name}"`, 1, 1 << 20);
   return new Parameter(name, type, shape, alignment, booleanOf(fields.output, `whether "${name}" is an output`));
+}
+
+/** What each device has: the positions of inputs and outputs, the bytes of parameters and workspace. */
+function memoryOf(fields, count, parameterBytes) {
+  const workspace = workspaceOf(fields.variants);
+  const all = Array.from({ length: count }, (_, i) => i);
+  const placed = listOf(fields.placed ?? [], "the devices of the network", MOST_DEVICES).map(placedOf);
+  if (placed.length === 0) return [{ isHost: false, arrays: all, parameters: parameterBytes, workspace }];
+  if (placed.filter(({ isHost }) => isHost).length > 1 || placed.filter(({ isHost }) => !isHost).length !== 1) {
+    throw new ArtifactError(`expected a network on one device and the host, found one on ${placed.length} devices`);
+  }
+  const found = placed.flatMap(({ arrays }) => arrays).sort((a, b) => a - b);
+  if (found.join() !== all.join()) {
+    throw new ArtifactError(`expected each of ${count} inputs and outputs on one device, found those of ${found}`);
+  }
+  const total = placed.reduce((sum, { parameters }) => sum + parameters, 0);
+  if (total > parameterBytes) {
+    throw new ArtifactError(`expected parameters of all devices in ${parameterBytes} bytes, found ${total}`);
+  }
+  return placed;
+}
+
+function placedOf(value) {
+  const fields = fieldsOf(value, "the memory of a device", ["device", "arrays", "parameters", "workspace"], { more: false });
+  const device = textOf(fields.device, "the name of a device", 64);
+  if (!["cpu(0)", "webgpu(0)"].includes(device)) {
+    throw new ArtifactError(`expected a network on webgpu(0) and the host, found a part of it on ${device}`);
+  }
+  const arrays = listOf(fields.arrays, `the inputs and outputs on ${device}`, 2 * MOST_PARAMETERS);
+  return {
+    isHost: device === "cpu(0)",
+    arrays: arrays.map((n) => integerOf(n, `an input or output on ${device}`, 0, 2 * MOST_PARAMETERS)),
+    parameters: integerOf(fields.parameters, `the bytes of parameters on ${device}`, 0, MOST_BYTES),
+    workspace: integerOf(fields.workspace, `the bytes of the workspace on ${device}`, 0, MOST_BYTES),
+  };
+}
+
+function blocksOf(memory, arrays) {
+  const owned = arrays.map(({ bytes: size }, i) => ({ size, isHost: memory.find((m) => m.arrays.includes(i)).isHost }));
+  const own = memory.flatMap(({ isHost, parameters, workspace }) =>
+    [parameters, workspace].map((size) => ({ size: Math.max(size, LEAST_BLOCK_BYTES), isHost })),
+  );
+  return [...owned, ...own];
 }
 
 function workspaceOf(value) {

@@ -32,13 +32,13 @@ export class TimeResult {
 
 /**
  * Times `repeat` samples of `number` calls each, after one call that is not counted. If a sample would last less than
- * `minSeconds`, `number` is raised until it does not. `finished` waits for what calls have begun. Throws ArgumentError for
- * counts below 1 and negative times.
+ * `minSeconds`, `number` is raised until it does not. A call that gives a promise ends with it, before the next one
+ * begins; `finished` waits for what calls have begun. Throws ArgumentError for counts below 1 and negative times.
  */
 export async function timed(call, { number = 1, repeat = 10, minSeconds = 0 } = {}, finished = () => {}) {
   requireOptions({ number, repeat, minSeconds });
   const take = (count) => sample(call, count, finished);
-  call();
+  await call();
   await finished();
   const count = await lasting(take, number, minSeconds);
   const samples = [];
@@ -84,7 +84,10 @@ async function lasting(take, number, seconds) {
 /** The seconds of some calls in a row, until what they have begun is finished. */
 async function sample(call, count, finished = () => {}) {
   const start = performance.now();
-  for (let i = 0; i < count; i++) call();
+  for (let i = 0; i < count; i++) {
+    const work = call();
+    if (work instanceof Promise) await work;
+  }
   await finished();
   return (performance.now() - start) / 1000;
 }

@@ -30,7 +30,7 @@ export class WasmNetwork {
   static async of(artifact, options) {
     const library = await Library.of(await contentOf(artifact.library), options);
     try {
-      const blocks = artifact.blockSizes.slice(-2).map((size) => ({ type: UINT8, shape: [size] }));
+      const blocks = artifact.blocks.slice(-2).map(({ size }) => ({ type: UINT8, shape: [size] }));
       const parameters = [...artifact.inputs, ...artifact.outputs, ...blocks];
       checkEntry(library, parameters);
       const arrays = parameters.map(({ type, shape }) => library.room(type, shape));

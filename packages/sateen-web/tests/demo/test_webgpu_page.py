@@ -58,22 +58,66 @@ graph types
   output %h
 """
 
+DECIDING = """
+graph deciding
+  input %x: float32[3, 5]
+  input %most: int64[]
+  input %start: bool[]
+  %y: float32[3, 5], %rows: float32[4, 5], %odd: bool[4] = loop(%x) {count=4, carried=1}
+    body = graph step
+      input %i: int64[]
+      input %v: float32[3, 5]
+      parameter %two: int64[] = [2]
+      %early: bool[] = less(%i, %two)
+      %w: float32[3, 5] = if(%early, %v)
+        then_branch = graph grow
+          input %v: float32[3, 5]
+          %a: float32[3, 5] = add(%v, %v)
+          output %a
+        else_branch = graph shrink
+          input %v: float32[3, 5]
+          %f: float32[3, 5] = tanh(%v)
+          output %f
+      %e: float32[5] = reduce_max(%w) {axes=(0,), keepdims=false}
+      %o: bool[] = equal(%i, %two)
+      output %w
+      output %e
+      output %o
+  %z: float32[3, 5] = while(%most, %start, %y)
+    body = graph more
+      input %j: int64[]
+      input %v: float32[3, 5]
+      %twice: float32[3, 5] = add(%v, %v)
+      %sum: float32[] = reduce_sum(%twice) {axes=(0, 1), keepdims=false}
+      parameter %limit: float32[] = [900.0]
+      %go: bool[] = less(%sum, %limit)
+      output %go
+      output %twice
+  output %z
+  output %rows
+  output %odd
+"""
+
 NETWORKS: dict[str, Callable[[], Graph]] = {
     "types": lambda: parse_graph(TYPES, OPS),
     "mlp": workloads.mlp,
+    "deciding": lambda: parse_graph(DECIDING, OPS),
 }
 
 
-@pytest.mark.parametrize(("name", "most"), [("types", 0), ("types", 512), ("mlp", 1 << 17)])
+@pytest.mark.parametrize(("name", "most"), [("types", 0), ("types", 512), ("mlp", 1 << 17), ("deciding", 0)])
 def test_a_network_gives_in_a_browser_what_it_gives_here(
     name: str, most: int, site: tuple[Path, str], open_webgpu_page: Callable[[str], Any]
 ) -> None:
     graph, random, (folder, address) = NETWORKS[name](), np.random.default_rng(1), site
     page = open_webgpu_page(f"{address}/demo/index.html")
     here = build(graph)
-    inputs = {p.name: (random.normal(size=p.shape) * 2).astype(p.dtype.numpy) for p in here.inputs}
+    inputs = {p.name: np.asarray(random.normal(size=p.shape) * 2).astype(p.dtype.numpy) for p in here.inputs}
+    inputs |= {"most": np.array(9)} if name == "deciding" else {}
     with load(here) as model:
         expected = model.run(inputs).numpy()
+    if name == "deciding":
+        assert inputs["start"]
     build(graph, "webgpu").save(folder / "network.sateen")
     for key, array in inputs.items():
         (folder / key).write_bytes(array.tobytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sateen.runtime import Artifact
+from sateen.runtime import Artifact, Device
+from sateen.runtime.actions import DeviceBlocks
 from sateen.runtime.launches import BlockPlace, NetworkLaunch
 
 Refusal = Callable[..., str]
@@ -67,30 +69,97 @@ def test_launches_that_do_not_fit_their_network(
     assert words in found
 
 
-class Deciding(NetworkLaunch):
-    """A step that this version does not know."""
+class Raw(NetworkLaunch):
+    """An action as some JSON, its kernel."""
 
     def to_json(self) -> dict[str, object]:
-        return {"repeat": 3, "steps": []}
+        value: dict[str, object] = json.loads(self.kernel)
+        return value
 
 
-class Curious(NetworkLaunch):
-    """A launch that says more."""
+def acting(artifact: Artifact, actions: Sequence[object]) -> bytes:
+    """The artifact with other actions, and two blocks of 64 bytes on the host, which are 4 and 5."""
+    whole = artifact.memory[0]
+    placed = (whole, DeviceBlocks(Device.of("cpu"), (), 0, 64))
+    raw = tuple(Raw(json.dumps(action), (1, 1, 1), (1, 1, 1), ()) for action in actions)
+    return replace(artifact, placed=placed, actions=raw).to_bytes()
 
-    def to_json(self) -> dict[str, object]:
-        return {**NetworkLaunch.to_json(self), "priority": 1}
+
+REPEAT = {"repeat": 3, "number": [5, 0, 8], "body": [], "rows": [], "step": 0}
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("action", "words"),
     [
-        (Deciding, "expected the launch of a kernel, found a step of repeat, steps; renew sateen-web"),
-        (Curious, "expected a launch to have kernel, grid, block, places, scalars, step, shared alone; found priority"),
+        ({"wait": 3, "step": 0}, "expected the launch of a kernel, found a step of step, wait; renew sateen-web"),
+        ({**REPEAT, "while": [5, 0, 1]}, "expected an action of one kind, found repeat, while"),
+        (
+            {**REPEAT, "priority": 1},
+            "expected a repetition to have repeat, number, body, rows, step alone; found priority",
+        ),
+        (
+            {**REPEAT, "number": [3, 0, 8]},
+            "expected 8 bytes of the host at a multiple of them for what decides, found 8",
+        ),
+        ({**REPEAT, "number": [5, 4, 8]}, "for what decides, found 8 from 4 on in block 5"),
+        ({**REPEAT, "rows": [[[3, 0, 8], [3, 8, 16]]]}, "expected 3 rows of 8 bytes, found place for 16 bytes"),
+        ({**REPEAT, "body": [{**REPEAT, "step": 1}]}, "expected all actions of step 0 to say so, found step 1"),
+        ({"copy": [3, 0, 8], "to": [5, 0, 4], "step": 0}, "expected a copy of as many bytes, found 8 to 4"),
+        ({"copy": [3, 0, 8], "to": [5, 60, 8], "step": 0}, "found 8 bytes from 60 on in block 5, given to a copy"),
+        ({"if": [5, 0, 2], "then": [], "else": [], "step": 0}, "expected 1 bytes of the host at a multiple"),
+        ({"call": "sort", "places": [], "step": 0}, "found a call of sort on the host: compile the model for WebAss"),
     ],
 )
-def test_steps_of_other_kinds(kind: type[NetworkLaunch], words: str, mlp_webgpu: Artifact, refusal: Refusal) -> None:
-    launches: Sequence[NetworkLaunch] = [kind("k", (1, 1, 1), (1, 1, 1), ())]
-    assert refusal(replace(mlp_webgpu, actions=tuple(launches)).to_bytes()) == f"ArtifactError: {words}"
+def test_actions_that_are_wrong(action: object, words: str, mlp_webgpu: Artifact, refusal: Refusal) -> None:
+    found = refusal(acting(mlp_webgpu, [action]))
+    assert found.startswith("ArtifactError: ")
+    assert words in found
+
+
+def test_actions_within_each_other_have_an_end(mlp_webgpu: Artifact, refusal: Refusal) -> None:
+    nested: dict[str, object] = REPEAT
+    for _ in range(33):
+        nested = {**REPEAT, "body": [nested]}
+    assert "expected at most 32 lists of actions within each other, found more" in refusal(acting(mlp_webgpu, [nested]))
+
+
+@pytest.mark.parametrize(
+    ("placed", "words"),
+    [
+        ([("webgpu(1)", (0, 1), 0)], "expected a network on webgpu(0) and the host, found a part of it on webgpu(1)"),
+        ([("webgpu(0)", (0,), 0)], "expected each of 2 inputs and outputs on one device, found those of 0"),
+        ([("webgpu(0)", (0, 1), 1 << 20)], "expected parameters of all devices in 437760 bytes, found 1048576"),
+        ([("cpu(0)", (0, 1), 0)], "expected a network on one device and the host, found one on 1 devices"),
+    ],
+)
+def test_parts_of_networks_elsewhere(
+    placed: list[tuple[str, tuple[int, ...], int]], words: str, mlp_webgpu: Artifact, refusal: Refusal
+) -> None:
+    memory = tuple(DeviceBlocks(Device.of(name), arrays, size, 64) for name, arrays, size in placed)
+    assert words in refusal(replace(mlp_webgpu, placed=memory).to_bytes())
+
+
+RUN = """
+const gpu = browser();
+const model = await sateen.load(bytesOf(given[0]), { gpu });
+await model.run({ data: new Float32Array(784) });
+answer(gpu.said.filter(([name]) => name === "dispatch").map(([, [x]]) => x));
+"""
+
+
+def test_actions_decide_and_repeat(mlp_webgpu: Artifact, browser_node: Callable[..., object], tmp_path: Path) -> None:
+    """On a device that gives zeros; launches are told by their blocks."""
+
+    def launch(blocks: int) -> object:
+        return {**mlp_webgpu.launches[0].to_json(), "grid": [blocks, 1, 1]}
+
+    copied = {"copy": [3, 4, 1], "to": [5, 8, 1], "step": 0}
+    chosen = {"if": [5, 8, 1], "then": [launch(3)], "else": [launch(4), launch(5)], "step": 0}
+    row = [[3, 0, 1], [3, 9, 2]]
+    repeated = {**REPEAT, "repeat": 2, "body": [launch(1), copied, chosen], "rows": [row]}
+    loop = {"while": [5, 8, 1], "most": [5, 16, 8], "number": [5, 24, 8], "body": [launch(6)], "step": 0}
+    (tmp_path / "network.sateen").write_bytes(acting(mlp_webgpu, [launch(7), repeated, loop]))
+    assert browser_node(RUN, tmp_path / "network.sateen") == [7, 1, 4, 5, 1, 4, 5]
 
 
 def test_code_that_was_altered(mlp_webgpu: Artifact, refusal: Refusal) -> None:
