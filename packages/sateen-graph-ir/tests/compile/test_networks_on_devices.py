@@ -299,3 +299,30 @@ def test_networks_whose_memory_no_binding_of_webgpu_holds(
         expected, found = here.run(inputs).numpy(), there.run(inputs).numpy()
     for name, array in expected.items():
         np.testing.assert_allclose(found[name], array, rtol=1e-4, atol=1e-5)
+
+
+LOOPS = """\
+graph loops
+  input %x: float32[5, 2, 6]
+  input %w: float32[1, 12, 6]
+  input %r: float32[1, 12, 3]
+  input %i: int64[5, 1]
+  %h: float32[5, 1, 2, 3], %l: float32[1, 2, 3], %c: float32[1, 2, 3] = lstm(%x, %w, %r) {hidden_size=3}
+  %v: float32[5, 1, 2, 2], %p: int64[5, 1, 2, 2] = top_k(%h) {k=2, axis=3}
+  %u: float32[5, 1, 2, 2] = scatter_nd(%v, %i, %v) {reduction="add"}
+  output %h
+  output %p
+  output %u"""
+
+
+def test_what_loops_write_is_written_by_many_threads(device: Device) -> None:
+    random = np.random.default_rng(0)
+    shapes = {"x": (5, 2, 6), "w": (1, 12, 6), "r": (1, 12, 3)}
+    given: dict[str, Any] = {name: random.standard_normal(s).astype(np.float32) for name, s in shapes.items()}
+    given["i"] = np.array([[0], [3], [0], [-1], [7]])
+    graph = parse_graph(LOOPS, OPS)
+    artifact = build(graph, str(device.kind))
+    assert all(launch.grid != (1, 1, 1) or launch.block != (1, 1, 1) for launch in artifact.launches)
+    found, expected = (runtime.load(a).run(given).numpy() for a in (artifact, build(graph)))
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
