@@ -19,6 +19,7 @@ import pytest
 
 from sateen import runtime
 from sateen.runtime import Artifact, DType, Parameter, Step
+from sateen.runtime.actions import DeviceBlocks, Repeat
 from sateen.runtime.devices import OpenDevice, OpenDevices, cuda, cuda_library
 from sateen.runtime.devices.cuda import CudaDriver
 from sateen.runtime.devices.driver import Fault
@@ -266,6 +267,21 @@ def test_a_network_is_launched_as_one(network: runtime.Model, cuda_stub: ctypes.
         np.testing.assert_array_equal(network.run({"x": data})["y"].numpy(), 2 * data + 5)
     assert (cuda_stub.stub_launched(), cuda_stub.stub_replayed()) == (2, 2)
     assert [t.median for t in runtime.time_steps(network, {"x": data}, 2)] == pytest.approx([2e-3, 2e-3])
+
+
+def test_launches_in_a_row_that_are_repeated_are_launched_as_one(
+    network: runtime.Model, cuda_stub: ctypes.CDLL
+) -> None:
+    add = NetworkLaunch("add", (1, 1, 1), (16, 1, 1), (BlockPlace(1, 0, 64),), (5,), 1)
+    double, _ = network.artifact.actions
+    repeated = Repeat(4, BlockPlace(3, 0, 8), (add, add), ((BlockPlace(1, 0, 64), BlockPlace(3, 256, 256)),), 1)
+    placed = (DeviceBlocks(network.device, (0, 1), 0, 512),)
+    model = runtime.load(replace(network.artifact, actions=(double, repeated), placed=placed))
+    data = np.arange(16, dtype=np.float32)
+    for _ in range(2):
+        np.testing.assert_array_equal(model.run({"x": data})["y"].numpy(), 2 * data + 40)
+    assert (cuda_stub.stub_launched(), cuda_stub.stub_replayed()) == (3, 8)
+    assert len(runtime.time_steps(model, {"x": data}, 2)) == 2
 
 
 def test_a_network_takes_and_gives_arrays_on_its_device(network: runtime.Model) -> None:

@@ -24,6 +24,7 @@ from sateen.runtime import (
     read_artifact,
 )
 from sateen.runtime.actions import MOST_NESTED, BlockCopy, HostCall, Repeat
+from sateen.runtime.launches import NetworkLaunch
 
 DECIDING = """\
 graph deciding
@@ -122,17 +123,44 @@ def chain_data() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
     }
 
 
-@pytest.mark.parametrize("marks", [{}, {"twice": "cpu", "n": "cpu", "w": "cpu"}], ids=["device", "parts on the host"])
-def test_nodes_that_decide_choose_and_repeat_on_a_device(device: Device, marks: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "marks", ["", "twice n w", "early w s o z go", "y", "rows a"], ids=lambda marks: marks or "none"
+)
+def test_nodes_that_decide_choose_and_repeat_on_a_device(device: Device, marks: str) -> None:
     graph = parse_graph(DECIDING, OPS)
     here = runtime.load(build(graph))
-    there = runtime.load(written(build(graph, str(device.kind), placed=marks)))
+    there = runtime.load(written(build(graph, str(device.kind), placed=dict.fromkeys(marks.split(), "cpu"))))
     x = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
     for most, start in ((9, True), (0, True), (3, True), (9, False)):
         data = {"x": x, "most": np.array(most), "start": np.array(start)}
         found, expected = there.run(data), here.run(data)
         for name in ("z", "rows", "odd"):
             np.testing.assert_allclose(found[name].numpy(), expected[name].numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.usefixtures("opencl")
+def test_a_body_that_reads_its_number_is_launches_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """\
+graph sums
+  input %x: float32[4]
+  %y: float32[4], %rows: float32[9, 4] = loop(%x) {count=9, carried=1}
+    body = graph step
+      input %i: int64[]
+      input %v: float32[4]
+      %f: float32[] = cast(%i) {dtype=float32}
+      %s: float32[4] = add(%v, %f)
+      %e: float32[4] = identity(%s)
+      output %s
+      output %e
+  output %y
+  output %rows"""
+    artifact = build(parse_graph(text, OPS), "opencl")
+    (loop,) = (action for action in artifact.actions if isinstance(action, Repeat))
+    assert all(isinstance(action, NetworkLaunch) for action in loop.body)
+    monkeypatch.setattr("sateen.runtime.prepared_actions.NUMBERS", 4)
+    found = runtime.load(artifact).run({"x": np.zeros(4, np.float32)})
+    np.testing.assert_array_equal(found["rows"].numpy()[:, 0], np.cumsum(np.arange(9)))
+    np.testing.assert_array_equal(found["y"].numpy(), np.full(4, 36))
 
 
 @pytest.mark.usefixtures("opencl")

@@ -246,11 +246,6 @@ ON_OPENCL = "float32[4] on opencl(0)"
             "loop: expected outputs of body that the next iteration takes on cpu(0), found opencl(0)",
         ),
         (
-            LOOP,
-            {"input %i: int64[]": "input %i: int64[] on opencl(0)"},
-            "loop: expected inputs of body on opencl(0), cpu(0), opencl(0), found cpu(0), cpu(0), opencl(0)",
-        ),
-        (
             WHILE,
             {"%first: bool[] = equal(%i, %i)": "%same: bool[] = equal(%i, %i)\n      "
                 '%first: bool[] on opencl(0) = copy_to(%same) {device="opencl(0)"}'},

@@ -73,7 +73,7 @@ class _Reader:
             case ["repeat"]:
                 fields = fields_of(value, "a repetition", ("repeat", "number", "body", "rows", "step"))
                 count = integer_of(fields["repeat"], "the times of a repetition", 0, _MOST_TIMES)
-                number = self.deciding(fields["number"], _NUMBER_BYTES)
+                number = self.counting(fields["number"])
                 body = self.actions(fields["body"], "what is repeated", depth + 1)
                 rows = tuple(
                     self.row(row, count) for row in list_of(fields["rows"], "the rows of a repetition", MOST_ARGUMENTS)
@@ -82,7 +82,7 @@ class _Reader:
             case ["while"]:
                 fields = fields_of(value, "a loop", ("while", "most", "number", "body", "step"))
                 condition = self.deciding(fields["while"], _CONDITION_BYTES)
-                most, number = (self.deciding(fields[name], _NUMBER_BYTES) for name in ("most", "number"))
+                most, number = self.deciding(fields["most"], _NUMBER_BYTES), self.counting(fields["number"])
                 body = self.actions(fields["body"], "what a loop does", depth + 1)
                 return self.in_step(Conditional(condition, most, number, body, _step(fields)))
             case []:
@@ -119,11 +119,19 @@ class _Reader:
         return place
 
     def deciding(self, value: object, size: int) -> BlockPlace:
-        """The place of a condition or a number, which the host reads or writes."""
+        """The place of a condition or a number, which the host reads."""
         (place,) = self.places([value], "what decides", on_host=True)
+        return self.sized(place, size)
+
+    def counting(self, value: object) -> BlockPlace:
+        """The place of a number that is written, on any device."""
+        return self.sized(self.place(value, "what counts"), _NUMBER_BYTES)
+
+    def sized(self, place: BlockPlace, size: int) -> BlockPlace:
         if place.size != size or place.offset % size:
             raise ArtifactError(
-                f"expected {size} bytes at a multiple of them for what decides, found {place.size} from {place.offset}"
+                f"expected {size} bytes at a multiple of them for what decides or counts, found {place.size} from "
+                f"{place.offset}"
             )
         return place
 

@@ -94,8 +94,8 @@ class Choice:
 class Repeat:
     """A list of actions `count` times.
 
-    Before each time its number, from 0, is written; after it each place of `rows` is copied to the part of another with
-    that number: the second is `count` times as large.
+    Before each time its number, from 0, is written, on any device; after it each place of `rows` is copied to the part
+    of another with that number: the second is `count` times as large.
     """
 
     count: int

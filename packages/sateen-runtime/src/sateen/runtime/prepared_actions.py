@@ -25,6 +25,9 @@ from sateen.runtime.views import compact_strides
 Run = Callable[[], object]
 Array = np.ndarray[Any, Any]
 
+NUMBERS = 1024
+"""The numbers of iterations that a device gets at once."""
+
 
 class LaunchRun:
     """Kernels in a row on one device: launched one by one at first, then as one, where the driver can."""
@@ -60,16 +63,38 @@ class _Choosing:
             run()
 
 
+class _NumbersThere:
+    """Writes the numbers 0, 1, … of iterations to a place of a device.
+
+    The device gets many of them at once, and copies each from there: a copy from the host would wait for the device.
+    """
+
+    def __init__(self, place: DevicePart) -> None:
+        self._place = place
+        self._some = np.zeros(NUMBERS, np.int64)
+        self._there = place.device.allocate(self._some.nbytes)
+        self._first: int | None = None
+        """The number that those on the device begin with."""
+
+    def __call__(self, number: int) -> None:
+        first, device = number - number % NUMBERS, self._place.device
+        if first != self._first:
+            self._first, self._some[:] = first, np.arange(first, first + NUMBERS)
+            device.write(self._there.part(), self._some.ctypes.data)
+        size = self._some.itemsize
+        device.copy(self._place.part, self._there.part(size * (number - first), size))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Repeating:
     count: int
-    number: Array
+    write_number: Callable[[int], object]
     body: Sequence[Run]
     rows: Callable[[int], Iterable[Run]]
 
     def __call__(self) -> None:
         for i in range(self.count):
-            self.number[0] = i
+            self.write_number(i)
             for run in self.body:
                 run()
             for copy in self.rows(i):
@@ -80,15 +105,16 @@ class _Repeating:
 class _Looping:
     condition: Array
     most: Array
-    number: Array
+    write_number: Callable[[int], object]
     body: Sequence[Run]
 
     def __call__(self) -> None:
-        self.number[0], most = 0, int(self.most[0])
-        while self.condition[0] and self.number[0] < most:
+        number, most = 0, int(self.most[0])
+        while self.condition[0] and number < most:
+            self.write_number(number)
             for run in self.body:
                 run()
-            self.number[0] += 1
+            number += 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,11 +152,11 @@ class ActionMaker:
                 condition = self._array(action.condition, np.bool_)
                 return _Choosing(condition, self.runs(action.then), self.runs(action.otherwise))
             case Repeat():
-                number = self._array(action.number, np.int64)
-                return _Repeating(action.count, number, self.runs(action.body), partial(self._rows, action.rows))
+                numbers, rows = self._numbers(action.number), partial(self._rows, action.rows)
+                return _Repeating(action.count, numbers, self.runs(action.body), rows)
             case Conditional():
-                most, number = (self._array(place, np.int64) for place in (action.most, action.number))
-                return _Looping(self._array(action.condition, np.bool_), most, number, self.runs(action.body))
+                condition, most = self._array(action.condition, np.bool_), self._array(action.most, np.int64)
+                return _Looping(condition, most, self._numbers(action.number), self.runs(action.body))
         raise AssertionError(f"{type(action).__name__} is launched")
 
     def _launch(self, launch: NetworkLaunch) -> PreparedLaunch:
@@ -165,6 +191,13 @@ class ActionMaker:
         shape = tuple(map(int, p.shape))
         start, strides = block.data + place.offset, compact_strides(shape)
         return NDArray(start, shape, strides, p.dtype, block.device, owner=block, read_only=False)
+
+    def _numbers(self, place: BlockPlace) -> Callable[[int], object]:
+        """What writes a number to a place."""
+        part = self._part(place)
+        if isinstance(part, DevicePart):
+            return _NumbersThere(part)
+        return partial(self._array(place, np.int64).__setitem__, 0)
 
     def _rows(self, rows: Sequence[tuple[BlockPlace, BlockPlace]], number: int) -> Iterable[Run]:
         for row, all_rows in rows:

@@ -2,7 +2,7 @@
 
 It is the counterpart of `entry`, which makes a function of a processor of the same nodes. Values that iterations hand
 on are in the node's outputs: each iteration computes the next ones separately, then copies them. What decides and what
-counts lies in memory of the host, behind its workspace.
+counts lies behind the workspace of its device.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class _Writer:
         following: Sequence[BlockPlace],
         starts: Mapping[Device, int],
     ) -> list[Action]:
-        number = self._variable(HOST, ops.NUMBER.bytes)
+        number = self._variable(op.body.inputs[0].device, ops.NUMBER.bytes)
         state, stacked = outputs[: op.carried], outputs[op.carried :]
         rows = [self._variable(v.device, v.type.bytes) for v in op.body.outputs[op.carried :]]
         given = [number, *state, *inputs[op.carried :]]
@@ -176,7 +176,7 @@ class _Writer:
         following: Sequence[BlockPlace],
         starts: Mapping[Device, int],
     ) -> list[Action]:
-        number = self._variable(HOST, ops.NUMBER.bytes)
+        number = self._variable(op.body.inputs[0].device, ops.NUMBER.bytes)
         goes_on = self._variable(HOST, ops.CONDITION.bytes)
         most, first, *read = inputs
         given = [number, *outputs, *read[len(outputs) :]]

@@ -85,9 +85,8 @@ def lower_network(
         fused = copy_early_outputs(fused, _overwritable(kernels_of(fused)))
     calls = kernels_of(fused)
     nodes = list(_nodes_to_run(fused))
-    copied = {v.type: v for node in nodes if isinstance(node.op, Control) for v in node.op.copied(node.inputs)}
-    if is_for_devices:  # what lies on the host is copied as bytes
-        copied = {type_: v for type_, v in copied.items() if v.device != HOST}
+    read = (v for node in nodes if isinstance(node.op, Control) for v in node.op.copied(node.inputs))
+    copied = {v.type: v for v in read if not is_for_devices or v.device != HOST}  # beside devices the host copies bytes
     copies = {type_: kernel_of(copying(v)).function.name for type_, v in copied.items()}
     plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
     names = {node: kernel.function.name for node, kernel in calls.items()}

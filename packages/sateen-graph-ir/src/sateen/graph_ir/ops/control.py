@@ -31,7 +31,8 @@ class Control(Operator):
 
     Each output of a body is computed by a node of the body, and no value is an output twice, since it is written
     directly to the control node's output. Values go in and come out in the layouts of the bodies' inputs and outputs,
-    and on their devices; those that only decide are on the host.
+    and on their devices; those that only decide are on the host. The number of an iteration is where the body asks for
+    it.
     """
 
     __slots__ = ()
@@ -75,7 +76,7 @@ class Control(Operator):
         decide, read = inputs[: self.deciding], inputs[self.deciding :]
         require_devices(self, "inputs that decide", [HOST] * self.deciding, decide)
         for name, body in subgraphs(self).items():
-            given = [*[HOST] * self.counted, *read]
+            given = [*(v.device for v in body.inputs[: self.counted]), *read]
             require_devices(self, f"inputs of {name}", [v.device for v in body.inputs], given)
             decide = [v.device for v in body.outputs[: self.deciding_outputs]]
             require_devices(self, f"outputs of {name} that decide", [HOST] * self.deciding_outputs, decide)

@@ -28,10 +28,10 @@ def place_devices(graph: Graph, device: Device, placed: Placed) -> Graph:
     A mark counts for its nodes alone. A node without one moves to another device if all nodes that give its inputs and
     all that read its outputs are marked for that: no copy is needed then. Inputs are where they are first read,
     parameters on each device that reads them, outputs where they are computed. Bodies of a node that decides are where
-    the node is, but for marks in them; what decides and what counts is on the host, which waits for it. So is a node
-    that reads nothing; nodes of `copy_to` are where they copy to. Requires: all values on the host. Raises
-    ArgumentError for a name that no node has, TargetError for a device that is neither the host nor of the kind of
-    `device`.
+    the node is, but for marks in them; what decides is on the host, which waits for it. So is a node that reads
+    nothing, and an input that nothing reads; nodes of `copy_to` are where they copy to. Requires: all values on the
+    host. Raises ArgumentError for a name that no node has, TargetError for a device that is neither the host nor of the
+    kind of `device`.
     """
     marks = _marks(graph, device, placed)
     return _Placer(graph, device, marks).run()
@@ -96,7 +96,7 @@ class _Placer:
         self.names.reserve(graph)
         devices = self._with_neighbours()
         first = self._first_readers(devices)
-        given = {v: self.inputs.get(v) or first.get(v, self.device) for v in graph.inputs}
+        given = {v: self.inputs.get(v) or first.get(v, HOST) for v in graph.inputs}
         homes = {**given, **{v: first.get(v, self.device) for v in graph.parameters}}
         homes |= {v: devices[node] for node in graph.nodes for v in node.outputs}
         self.places = {(v, home): replace(v, device=home) for v, home in homes.items()}
@@ -153,8 +153,9 @@ class _Placer:
         self.nodes.append(replace(node, op=op, inputs=inputs, outputs=outputs))
 
     def _body(self, body: Graph, device: Device, counted: int = 0, deciding: int = 0) -> Graph:
-        """A body on a device, but for what counts among its inputs and what decides among its outputs."""
-        inputs = {v: HOST if i < counted else device for i, v in enumerate(body.inputs)}
+        """A body on a device, but for what counts among its inputs, which is where it is read, and what decides among
+        its outputs."""
+        inputs = dict.fromkeys(body.inputs[counted:], device)
         outputs = {v: HOST if i < deciding else device for i, v in enumerate(body.outputs)}
         return _Placer(body, device, self.marks, inputs, outputs).run()
 
