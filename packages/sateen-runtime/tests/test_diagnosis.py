@@ -91,8 +91,8 @@ def test_wrong_strides_are_shown_with_the_way_out() -> None:
 
 
 def test_a_wrong_alignment_is_shown_with_the_way_out() -> None:
-    b = NDArray(0x7F10, (3, 64), (64, 1), FLOAT, opencl(), owner=None, read_only=False)
-    expected = "argument 1 (B): expected memory aligned to 64 bytes, found 16; runtime.array makes an aligned copy"
+    b = NDArray(0x7F00, (3, 64), (64, 1), FLOAT, opencl(), owner=None, read_only=False, byte_offset=16)
+    expected = "argument 1 (B): expected memory aligned to 64 bytes, found 16; to('opencl(0)') makes an aligned copy"
     assert expected in told(Status.ALIGNMENT.at(1), b)
 
 
