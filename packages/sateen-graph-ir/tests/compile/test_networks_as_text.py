@@ -14,6 +14,7 @@ from text_devices import open_text_device
 from sateen import runtime
 from sateen.graph_ir import Graph, build, parse_graph, workloads
 from sateen.graph_ir.ops import OPS
+from sateen.graph_ir.passes import Pipeline
 from sateen.runtime import ArtifactError, DeviceError, Model, read_artifact
 from sateen.runtime.launched_network import LaunchedNetwork
 
@@ -32,13 +33,13 @@ graph net
   output %o"""
 
 
-def run_as_text(graph: Graph, target: str, data: dict[str, np.ndarray]) -> np.ndarray:
-    """The first output by kernels in the language of a target."""
+def run_as_text(graph: Graph, target: str, data: dict[str, np.ndarray], pipeline: Pipeline | None = None) -> np.ndarray:
+    """The first output by kernels in the language of a target, after the passes of a pipeline, or the usual ones."""
     try:
         device = open_text_device(target)
     except DeviceError as error:
         pytest.skip(str(error))
-    artifact = read_artifact(build(graph, target).to_bytes())
+    artifact = read_artifact(build(graph, target, pipeline=pipeline).to_bytes())
     network = LaunchedNetwork(artifact, lambda _: device)
     return Model(artifact, network, device.description.device).run(data)[0].numpy()
 
@@ -134,3 +135,28 @@ def test_convolutions_of_short_floats_are_on_tensor_cores_without_spills(arch: i
     assert launch.block[0] == 32
     assert b"wmma.mma.sync" in artifact.kernels
     assert "0 bytes spill stores" in assembled(artifact.kernels, arch, tmp_path)
+
+
+ON_WARPS = """\
+graph net
+  input %x: float16[2, 20, 8, 8]
+  input %w: float16[24, 20, 3, 3]
+  input %m: float16[8, 17]
+  %c: float16[2, 24, 8, 8] = conv(%x, %w) {pads=(1, 1, 1, 1)} by ONE
+  %r: float16[2, 24, 8, 8] = relu(%c)
+  %o: float16[2, 24, 8, 17] = mat_mul(%r, %m) by OTHER
+  output %o"""
+WARPS = {
+    "ONE": "warped(warps_y=1, tiles_y=1, warps_x=2, tiles_x=1, terms=16)",
+    "OTHER": "warped(warps_y=2, tiles_y=1, warps_x=1, tiles_x=1, terms=16)",
+}
+
+
+@pytest.mark.parametrize("target", ["cuda-c", "metal"])
+def test_tiles_of_warps_are_loops_in_languages_without_their_instructions(target: str) -> None:
+    text = re.sub("|".join(WARPS), lambda name: WARPS[name[0]], ON_WARPS)
+    graph, random = parse_graph(text, OPS), np.random.default_rng(0)
+    data = {v.name: random.integers(-1, 2, v.type.static_shape).astype(np.float16) for v in graph.inputs}
+    found, artifact = run_as_text(graph, target, data, pipeline=()), build(graph, target, pipeline=())
+    assert {launch.block[0] for launch in artifact.launches} == {32}
+    np.testing.assert_array_equal(found, runtime.load(build(graph)).run(data)[0].numpy())
