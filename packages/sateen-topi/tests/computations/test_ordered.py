@@ -1,5 +1,6 @@
 """Running sums and the largest elements against NumPy."""
 
+import itertools
 import operator
 
 import numpy as np
@@ -63,7 +64,9 @@ def ranked(x, k, axis, largest):
     ("shape", "axis", "k", "dtype"),
     [
         ((1,), 0, 1, "float32"), ((5, 37), 1, 37, "float32"), ((5, 37), 1, 1, "float16"), ((7, 3, 6), 1, 2, "int64"),
-        ((300,), 0, 300, "float32"), ((2, 257), 1, 5, "float64"), ((130, 2), 0, 70, "int8"), ((3, 64), 1, 33, "uint8"),
+        ((300,), 0, 300, "float32"), ((2, 257), 1, 5, "float64"), ((130, 2), 0, 70, "int8"),
+        ((2, 40), 1, 24, "float32"),
+        ((3, 64), 1, 33, "uint8"),
     ],
     ids=str,
 )  # fmt: skip
@@ -88,6 +91,17 @@ def test_devices_sort_as_processors(on_device, computed, shape, axis, k, dtype):
     expected = computed(lambda v: ordered.top_k(v, k, axis), x) if x.size < 5000 else ranked(x, k, axis, True)
     for result, wanted in zip(on_device(lambda v: ordered.top_k(v, k, axis), x), expected, strict=True):
         np.testing.assert_array_equal(result, wanted)
+
+
+def test_each_launch_leaves_fewer_runs():
+    for rows, length in ((1, 1), (1, 2548), (7, 5000), (2000, 4097), (1, 70_000)):
+        for k in {1, -(-length // 3), min(length, 1500), length}:
+            sort = BlockSort(te.ir_builder.create(), rows, length, k, DType.of("float32"), operator.gt, GPU)
+            phases = sort.phases()
+            for before, after in itertools.pairwise(phases):
+                assert after.spans < before.spans
+                assert (after.count, after.run) == (before.left, before.kept)
+            assert phases[-1].left == k
 
 
 @pytest.mark.parametrize(("k", "launches"), [(100_000, 7), (40, 2)])

@@ -110,9 +110,9 @@ class BlockSort:
         count, run = self.length, 1
         while not found or found[-1].spans > 1:
             part = self._part(count)
-            merged = part // run * run
-            is_shared = merged >= 2 * run or count <= part
-            span = min(merged, count) if is_shared else 2 * run
+            merged = count if count <= part else part // run * run
+            is_shared = merged >= min(2 * run, count)
+            span = merged if is_shared else 2 * run
             found.append(Phase(count, run, span, min(span, self.keep), is_shared))
             count, run = found[-1].left, found[-1].kept
         return found
