@@ -171,6 +171,19 @@ def test_what_compiling_refuses_behind_reading_is_told(sateen, dense, monkeypatc
     assert told["refused"] == "LoweringError: no way"
 
 
+@pytest.mark.parametrize("target", ["webgpu", "metal"])
+def test_a_type_that_a_language_of_kernels_lacks_is_told(sateen, tmp_path, target):
+    path = tmp_path / "double.onnx"
+    types = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [4]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["y"])], "net", types[:1], types[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    told = sateen("check", path, "--target", target)
+    assert told.status == 1
+    assert "it can be read, but not compiled" in told.out
+    assert "has no type float64" in told.out
+    assert sateen("check", path, "--target", "cuda").status == 0
+
+
 def test_a_target_that_networks_are_not_compiled_for_is_refused(sateen, dense):
     message = ", for which networks are compiled, found 'rocm'"
     assert message in sateen("check", dense, "--target", "rocm").err

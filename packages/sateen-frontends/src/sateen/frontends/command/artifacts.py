@@ -16,7 +16,7 @@ from sateen.frontends.command.reading import read_graph
 from sateen.graph_ir.compile import build, lowered, network_target
 from sateen.graph_ir.ir import Graph
 from sateen.graph_ir.passes import Observer
-from sateen.runtime import Artifact, Device, Model, SateenError, Session, SessionModel, read_artifact
+from sateen.runtime import Artifact, Device, DeviceKind, Model, SateenError, Session, SessionModel, read_artifact
 from sateen.runtime import load as load_artifact
 from sateen.tensor_ir.codegen import CompilerPool
 
@@ -62,11 +62,13 @@ def compile_model(
 
 
 def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
-    """The error of compiling a graph before code generation; None if there is none."""
+    """The error of compiling a graph before code generation; None if there is none. The code of kernels for devices is
+    made, too: their languages lack types, which those who write them know."""
     check_target(compilation)
     target = network_target(compilation.target)
+    make = lowered if target.device_kind is DeviceKind.CPU else build
     try:
-        lowered(
+        make(
             graph,
             target,
             numerics=compilation.numerics,

@@ -22,7 +22,7 @@ from sateen.frontends.command.reading import read_model
 def check(model: Path, compilation: Compilation, as_json: bool) -> int:
     """Tell every operator of MODEL that can't be compiled: node, opset, types, why, and what would help.
 
-    All of compiling is done but code: what is said to compile does.
+    All of compiling is done but the code of processors: what is said to compile does.
     """
     check_target(compilation)
     with step(f"checking {model.name}"):

@@ -60,7 +60,10 @@ class OpenDevices:
         driver = self._drivers.get(device.kind)
         if driver is None:
             kinds = ", ".join(map(str, self._drivers))
-            raise DeviceError(f"{device}: expected a device of kind {kinds}, for which there are drivers")
+            raise DeviceError(
+                f"{device}: expected a device of kind {kinds}, for which there are drivers; for others sateen "
+                "export --as kernels writes what a program of your own needs"
+            )
         try:
             return OpenDevice(driver.connect(device.index))
         except MissingDriverError as error:
