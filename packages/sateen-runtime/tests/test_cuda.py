@@ -284,6 +284,15 @@ def test_launches_in_a_row_that_are_repeated_are_launched_as_one(
     assert len(runtime.time_steps(model, {"x": data}, 2)) == 2
 
 
+def test_networks_are_timed_in_turns_by_the_device_s_clock(network: runtime.Model, cuda_stub: ctypes.CDLL) -> None:
+    given = {"x": np.arange(16, dtype=np.float32)}
+    before = cuda_stub.stub_launched() + cuda_stub.stub_replayed()
+    first, second = runtime.time_networks([(network, given), (network, given)], repeat=3, min_seconds=0.01)
+    assert [first.median, second.median] == pytest.approx([4e-3, 4e-3])
+    assert (len(first.samples), first.number) == (3, 3)
+    assert cuda_stub.stub_launched() + cuda_stub.stub_replayed() > before
+
+
 def test_a_network_takes_and_gives_arrays_on_its_device(network: runtime.Model) -> None:
     data = np.arange(32, dtype=np.float32)
     inputs, outputs = runtime.array(data, device="cuda(0)"), runtime.empty((3, 16), device="cuda(0)")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from math import prod
 
 import pytest
 
@@ -86,6 +87,12 @@ def test_a_device_is_profiled_by_its_own_clock(sateen, two_products):
         assert s["median_seconds"] > 0
         assert s["threads"] >= 1
         assert 0 < s["occupancy"] <= 1
+        assert s["of_peak"] > 0
+        assert sum(prod(launch["grid"]) * prod(launch["block"]) for launch in s["launches"]) == s["threads"]
+    assert answer["device"]["launches"] == sum(len(s["launches"]) for s in steps)
+    assert answer["device"]["seconds"] == answer["seconds"]
+    assert answer["device"]["peak_gflops"] == answer["peak_gflops"]
+    assert 0 < answer["device"]["occupancy"] <= 1
 
 
 @pytest.mark.usefixtures("opencl")
@@ -93,8 +100,23 @@ def test_the_peak_of_a_device_is_the_device_s(sateen, two_products):
     ran = sateen("bench", two_products, "--target", "opencl", "--samples", 2)
     assert ran.status == 0
     assert "1 thread, peak " in ran.out
-    titles = sateen("profile", two_products, "--target", "opencl", "--samples", 1).out.splitlines()[1].split()
-    assert titles[:9] == ["step", "us", "share", "GFLOP/s", "GB/s", "of", "peak", "threads", "occupancy"]
+    name = runtime.open_device("opencl").description.name
+    assert ran.out.splitlines()[1].startswith(f"{name}: 2 kernels in 2 launches, ")
+    _, use, titles, *_ = sateen("profile", two_products, "--target", "opencl", "--samples", 1).out.splitlines()
+    assert use.startswith(f"{name}: 2 kernels in 2 launches, ")
+    expected = ["step", "us", "share", "GFLOP/s", "GB/s", "of", "peak", "launches", "threads", "occupancy"]
+    assert titles.split()[:10] == expected
+
+
+@pytest.mark.usefixtures("opencl")
+def test_bench_says_what_a_network_makes_of_a_device(sateen, two_products):
+    answer = json.loads(sateen("bench", two_products, "--device", "opencl(0)", "--samples", 2, "--json").out)
+    use = answer["device"]
+    assert use["name"] == runtime.open_device("opencl").description.name
+    assert (use["kernels"], use["launches"]) == (2, 2)
+    assert use["peak_gflops"] == answer["peak_gflops"]
+    assert min(use["seconds"], use["occupancy"], use["gflops"], use["gigabytes_per_second"]) > 0
+    assert use["peak_gigabytes_per_second"] > 0
 
 
 def test_an_artifact_for_a_device_says_how_many_steps_it_has(sateen, two_products):

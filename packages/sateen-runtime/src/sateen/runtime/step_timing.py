@@ -70,7 +70,7 @@ class _Ready:
         if model.launched is None:
             raise ArgumentError(f"expected a network on a device, found one on {model.device}")
         there = {name: NDArray.of(given).to(model.device) for name, given in inputs.items()}
-        return _Ready(model, model.launched, there, {n: y.to(model.device) for n, y in model.run(there).items()})
+        return _Ready(model, model.launched, there, model.run(there, keep=True))
 
     def seconds(self, count: int) -> float:
         """The seconds of so many runs."""

@@ -17,14 +17,15 @@ from sateen.frontends.command.bindings import bound_arrays
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.devices import DevicePlace, device_of, device_options, opened
 from sateen.frontends.command.files import is_artifact
-from sateen.frontends.command.limits import meter_of
+from sateen.frontends.command.limits import DeviceUse, meter_of, use_of
 from sateen.frontends.command.output import decimal, finite, say, show_json, show_table
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph, require_model
 from sateen.frontends.command.turns import OURS, Contender, ContenderHere, ContenderThere, measure_in_turns
 from sateen.frontends.readers import PEERS, reader_of
+from sateen.graph_ir.compile import DeviceMeter
 from sateen.graph_ir.ir import Array
-from sateen.runtime import ArgumentError, Artifact, Device, Session, TimeResult, read_artifact
+from sateen.runtime import ArgumentError, Artifact, Device, Session, Target, TimeResult, read_artifact
 from sateen.runtime.display import counted, did_you_mean, size
 
 HERE = "here"
@@ -73,7 +74,8 @@ def bench(
     another runs. GFLOP/s count what convolutions, matrix products and recurrent layers of a MODEL take by
     definition. The peak is that of float32 multiply-adds in registers, measured on one core in the same turns,
     times the threads. Memory is what engine and network add to a process of Python. Where two differ by less than
-    their times spread, it says so: the run does not tell which is faster.
+    their times spread, it says so: the run does not tell which is faster. Of a GPU it also says what the network makes
+    of it by the GPU's clock: kernels, launches, occupancy, and operations and bytes against what it does at most.
     """
     names = list(dict.fromkeys(name for given in against for name in given))
     peers = [name for name in names if name in PEERS]
@@ -120,11 +122,16 @@ def bench(
         if contenders[0].refusal:
             raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
         with step(f"measuring {model.name}"):
-            meter, cores = meter_of(artifact, session or stack.enter_context(opened(None)), threads, device_of(device))
+            place = session or stack.enter_context(opened(None))
+            meter, cores = meter_of(artifact, place, threads, device_of(device))
             measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
+            use: DeviceUse | None = None
+            if isinstance(meter, DeviceMeter):
+                bandwidth = median(meter.bandwidth() for _ in range(samples))
+                use = _use(artifact, place, device_of(device), inputs, samples, median(peaks), bandwidth)
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
     peak = median(peaks) * cores
-    _show(model, threads, contenders, missing, count, peak, as_json)
+    _show(model, threads, contenders, missing, count, peak, use, as_json)
 
 
 def _artifact(
@@ -136,6 +143,21 @@ def _artifact(
             return here.artifact
     with load_model_there(model, compilation, threads, session, device=device) as there:
         return there.artifact
+
+
+def _use(
+    artifact: Artifact,
+    session: Session,
+    device: Device | None,
+    inputs: Mapping[str, Array],
+    samples: int,
+    peak: float,
+    bandwidth: float,
+) -> DeviceUse:
+    """What our network makes of the device, whose clock measures its steps."""
+    described = session.device(device or Device(Target.parse(artifact.target).device_kind))
+    with session.load_model(artifact, device=device) as loaded:
+        return use_of(artifact, loaded.time_steps(inputs, samples), described, peak, bandwidth)
 
 
 def _missing(model: Path, names: Sequence[str]) -> dict[str, str]:
@@ -176,6 +198,7 @@ def _show(
     missing: Mapping[str, str],
     count: int,
     peak: float,
+    use: DeviceUse | None,
     as_json: bool,
 ) -> None:
     expected = contenders[0].outputs
@@ -186,6 +209,7 @@ def _show(
                 "threads": threads,
                 "gflop": count / 1e9,
                 "peak_gflops": peak,
+                **({} if use is None else {"device": use.to_json()}),
                 "results": [
                     *(_to_json(c, expected, count) for c in contenders),
                     *({"name": name, "refusal": reason} for name, reason in missing.items()),
@@ -195,6 +219,8 @@ def _show(
         return
     work = f"{count / 1e9:.3g} GFLOP, " if count else ""
     say(f"{model.name}: {work}{counted(threads, 'thread')}, peak {peak:.0f} GFLOP/s")
+    if use is not None:
+        say(str(use))
     columns = ("median ms", "spread", "GFLOP/s", "of peak", "memory", "difference")
     first = contenders[0]
     running = [c for c in contenders if not c.refusal]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import click
 
@@ -13,12 +15,13 @@ from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.devices import DevicePlace, device_of, device_options, opened
-from sateen.frontends.command.limits import Occupancy, meter_of, occupancy_of
+from sateen.frontends.command.limits import Occupancy, launches_of, meter_of, occupancy_of, use_of
 from sateen.frontends.command.output import decimal, say, show_json, show_table
 from sateen.frontends.command.progress import step
 from sateen.graph_ir.compile import DeviceMeter
-from sateen.runtime import Step, TimeResult
+from sateen.runtime import Device, Step, Target, TimeResult
 from sateen.runtime.display import counted
+from sateen.runtime.launches import NetworkLaunch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class TimedStep:
     time: TimeResult
     share: float
     occupancy: Occupancy | None
+    launches: Sequence[NetworkLaunch]
 
     @property
     def gflops(self) -> float | None:
@@ -40,6 +44,20 @@ class TimedStep:
     def gigabytes(self) -> float | None:
         """10⁹ bytes of inputs and outputs per second."""
         return self.step.bytes / self.time.median / 1e9 if self.time.median else None
+
+    def of_limits(self, peak: float, bandwidth: float | None) -> float | None:
+        """The part of the limit to which it comes nearest: of multiply-adds or, where that is known, of memory.
+
+        None for a step beside a device, whose limits these are.
+        """
+        if bandwidth is not None and self.occupancy is None:
+            return None
+        parts = [
+            rate / limit
+            for rate, limit in ((self.gflops, peak), (self.gigabytes, bandwidth))
+            if rate is not None and limit
+        ]
+        return max(parts, default=None)
 
 
 @click.command(short_help="How long each step of a network takes.")
@@ -72,9 +90,9 @@ def profile(
 
     OUT.sateen must be compiled with --timed, unless it is for a GPU, whose own clock is read. GFLOP/s count what a step
     takes by definition, so that Winograd's and Strassen's may pass the peak, as may convolutions that skip padding,
-    which counts; GB/s count inputs and outputs once each, for steps that memory limits. The limits are measured in
-    the same run, by multiply-adds in registers and, on a GPU, by copies. Occupancy is the part of the threads that the
-    GPU holds at once.
+    which counts; GB/s count inputs and outputs once each, on a processor for steps that memory limits. The limits are
+    measured in the same run, by multiply-adds in registers and, on a GPU, by copies; `of peak` is the part of that
+    which is nearer. Occupancy is the part of the threads that the GPU holds at once.
     """
     with opened(device) as session:
         loaded = load_model_there(model, compilation, threads, session, device=device_of(device), timed=True)
@@ -84,13 +102,18 @@ def profile(
             meter, cores = meter_of(artifact, session, threads, device_of(device))
             peak = median(meter.sample() for _ in range(samples)) * cores
             bandwidth: float | None = None
+            described: Mapping[str, Any] = {}
             if isinstance(meter, DeviceMeter):
                 bandwidth = median(meter.bandwidth() for _ in range(samples))
+                described = session.device(device_of(device) or Device(Target.parse(artifact.target).device_kind))
     total = sum(t.median for t in times)
     steps = [
-        TimedStep(i, s, t, t.median / total if total else 0.0, occupancy_of(artifact, i))
+        TimedStep(
+            i, s, t, t.median / total if total else 0.0, occupancy_of(artifact, i, described), launches_of(artifact, i)
+        )
         for i, (s, t) in enumerate(zip(artifact.steps, times, strict=True))
     ]
+    use = None if bandwidth is None else use_of(artifact, times, described, peak, bandwidth)
     if order == "time":
         steps.sort(key=lambda s: -s.time.median)
     if as_json:
@@ -101,14 +124,17 @@ def profile(
                 "seconds": total,
                 "peak_gflops": peak,
                 "peak_gigabytes_per_second": bandwidth,
-                "steps": [_to_json(s) for s in steps],
+                **({} if use is None else {"device": use.to_json()}),
+                "steps": [_to_json(s, peak, bandwidth) for s in steps],
             }
         )
         return
     place = counted(threads, "thread") if bandwidth is None else f"target {artifact.target}"
     limits = f"peak {peak:.0f} GFLOP/s" + ("" if bandwidth is None else f", {bandwidth:.0f} GB/s")
     say(f"{model.name}: {len(steps)} steps in {decimal(total * 1e3, 3)} ms, {place}, {limits}")
-    filled = () if bandwidth is None else ("threads", "occupancy")
+    if use is not None:
+        say(str(use))
+    filled = () if bandwidth is None else ("launches", "threads", "occupancy")
     rates = ("us", "share", "GFLOP/s", "GB/s", "of peak", *filled)
     show_table(
         ("step", *rates, "kernel", "result", "nodes"),
@@ -118,23 +144,20 @@ def profile(
 
 
 def _row(s: TimedStep, peak: float, bandwidth: float | None) -> tuple[str, ...]:
-    flops, bytes_ = s.gflops, s.gigabytes if s.gflops is None else None
-    if bandwidth is not None and s.occupancy is None:
-        of_peak = ""  # the limits are those of the device
-    elif flops is not None:
-        of_peak = f"{flops / peak:.0%}"
-    else:
-        of_peak = f"{bytes_ / bandwidth:.0%}" if bytes_ is not None and bandwidth else ""
+    flops = s.gflops
+    bytes_ = s.gigabytes if flops is None or bandwidth is not None else None
+    of_peak = s.of_limits(peak, bandwidth)
     filled: tuple[str, ...] = ()
     if bandwidth is not None:
-        filled = ("", "") if s.occupancy is None else (str(s.occupancy.threads), f"{s.occupancy.share:.0%}")
+        threads, share = ("", "") if s.occupancy is None else (str(s.occupancy.threads), f"{s.occupancy.share:.0%}")
+        filled = (str(len(s.launches)), threads, share)
     return (
         str(s.position),
         decimal(s.time.median * 1e6, 1),
         f"{s.share:.1%}",
         "" if flops is None else f"{flops:.1f}",
         "" if bytes_ is None else f"{bytes_:.1f}",
-        of_peak,
+        "" if of_peak is None else f"{of_peak:.0%}",
         *filled,
         s.step.kernel,
         ", ".join(s.step.outputs),
@@ -142,7 +165,7 @@ def _row(s: TimedStep, peak: float, bandwidth: float | None) -> tuple[str, ...]:
     )
 
 
-def _to_json(s: TimedStep) -> dict[str, object]:
+def _to_json(s: TimedStep, peak: float, bandwidth: float | None) -> dict[str, object]:
     return {
         "position": s.position,
         **s.step.to_json(),
@@ -151,5 +174,16 @@ def _to_json(s: TimedStep) -> dict[str, object]:
         "share": s.share,
         "gflops": s.gflops,
         "gigabytes_per_second": s.gigabytes,
+        "of_peak": s.of_limits(peak, bandwidth),
         **({} if s.occupancy is None else {"threads": s.occupancy.threads, "occupancy": s.occupancy.share}),
+        **({} if bandwidth is None else {"launches": list(map(_launch_to_json, s.launches))}),
+    }
+
+
+def _launch_to_json(launch: NetworkLaunch) -> dict[str, object]:
+    return {
+        "kernel": launch.kernel,
+        "grid": list(launch.grid),
+        "block": list(launch.block),
+        "shared_bytes": launch.shared_bytes,
     }
