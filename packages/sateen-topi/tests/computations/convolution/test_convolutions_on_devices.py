@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sateen.runtime import LoweringError
 from sateen.tensor_ir import Machine, build_functions, lower, te
 from sateen.topi.computations.convolution import Rectangles, conv
 from sateen.topi.computations.strips import Strips
@@ -22,6 +23,8 @@ CASES = [
     ((1, 16, 29, 9), (33, 16, 3, 3), {"pads": (2, 2, 2, 2), "dilations": (2, 2)}),
     ((1, 16, 9, 9), (33, 16, 1, 1), {}),
     ((1, 16, 9, 9), (33, 16, 1, 1), {"strides": (2, 2)}),
+    ((1, 256, 4, 4), (12, 256, 1, 1), {}),
+    ((2, 3, 2, 3, 4), (5, 3, 1, 1, 1), {}),
     ((1, 1, 29, 9), (7, 1, 3, 3), {}),
     ((1, 8, 29, 9), (8, 1, 3, 3), {"pads": (1, 1, 1, 1), "groups": 8}),
     ((1, 8, 9, 9), (12, 4, 3, 3), {"pads": (1, 1, 1, 1), "groups": 2}),
@@ -82,6 +85,32 @@ def test_every_method_gives_the_convolution(
     views = [view(a, f"x{i}") for i, a in enumerate(arrays)]
     (expected,) = run_views(computation(*views), views, arrays)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", [Rectangles(1, 12, 4, 2, 4, 4), Rectangles(1, 7, 1, 8, 1, 2, parts=2)])
+def test_tiles_of_a_line_give_convolutions_of_1x1(
+    on_device: Any, run_views: Any, view: Any, random: Any, method: Method
+) -> None:
+    """Rectangles of one row, which go on in the next row of the image."""
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in ((2, 8, 6, 10), (9, 8, 1, 1), (9,))]
+
+    def computation(*views: View) -> Any:
+        return conv(*views, window(arrays[1].shape, {}), method=method)
+
+    (found,) = on_device(computation, *arrays, epilogue=relu)
+    views = [view(a, f"x{i}") for i, a in enumerate(arrays)]
+    (expected,) = run_views(computation(*views), views, arrays, epilogue=relu)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+def test_rectangles_larger_than_the_result_are_refused(on_device: Any, random: Any) -> None:
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in ((1, 4, 6, 6), (9, 4, 3, 3))]
+
+    def computation(*views: View) -> Any:
+        return conv(*views, None, window(arrays[1].shape, {}), method=Rectangles(1, 8, 1, 8, 1, 2))
+
+    with pytest.raises(LoweringError, match=r"^conv: expected rectangles within 4 x 4, found rectangles\(rows=1, col"):
+        on_device(computation, *arrays)
 
 
 def relu(x: View) -> View:

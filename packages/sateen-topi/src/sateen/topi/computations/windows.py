@@ -23,6 +23,11 @@ class Window:
     dilations: tuple[int, ...]
 
     @property
+    def is_plain(self) -> bool:
+        """Whether a position depends on the element there only."""
+        return self == plain(self.rank)
+
+    @property
     def rank(self) -> int:
         return len(self.kernel)
 
@@ -75,3 +80,8 @@ class Window:
 
     def _passes_end(self, d: int, extent: int, output: int) -> bool:
         return (output - 1) * self.strides[d] + self.reach(d) - self.pads[d] > extent
+
+
+def plain(rank: int) -> Window:
+    """The window of a single element, without padding, that moves to each."""
+    return Window((1,) * rank, (1,) * rank, (0, 0) * rank, (1,) * rank)

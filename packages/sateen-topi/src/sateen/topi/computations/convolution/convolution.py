@@ -8,6 +8,7 @@ input with its padding, in which elements that are a stride apart are neighbours
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import gcd
 
@@ -28,6 +29,7 @@ from sateen.topi.computations.convolution.by_thread_tiles import schedule_by_thr
 from sateen.topi.computations.convolution.by_warp_tiles import conv_on_warps
 from sateen.topi.computations.convolution.direct import Plan
 from sateen.topi.computations.convolution.input import ConvolutionInput, is_wide
+from sateen.topi.computations.convolution.pointwise_by_threads import Pointwise
 from sateen.topi.computations.convolution.shapes import OperandLayouts
 from sateen.topi.computations.products import Warped
 from sateen.topi.computations.windows import Window
@@ -130,7 +132,10 @@ def conv(
     if not planar:
         return Computation((View(result, shape, layout),), on_cpu(plan.schedule_blocked))
     on_device = partial(schedule_by_thread_tiles, plan)
-    return Computation((View(result, shape, layout),), for_machines(plan.schedule_planar, on_device))
+    computation = Computation((View(result, shape, layout),), for_machines(plan.schedule_planar, on_device))
+    if groups > 1 or not window.is_plain or 0 in data.shape:
+        return computation
+    return replace(computation, by_blocks=Pointwise(data, weight, bias, method).computation)
 
 
 def _finished(value: Expr, bias: View | None, channel: Expr, dtype: DType) -> Expr:

@@ -44,5 +44,5 @@ def device_candidates(problem: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
         return []
     if gpu.warp == 1:
         return strips(prod([batch, *outer]), outputs, width, channels * prod(kernel), problem.dtype, gpu)
-    found = [*rectangles.candidates(problem, gpu), *winograd_by_threads.candidates(problem, gpu)]
+    found = [*rectangles.candidates(problem.on_a_line, gpu), *winograd_by_threads.candidates(problem, gpu)]
     return sorted(found, key=lambda c: c.cycles)

@@ -24,6 +24,8 @@ from sateen.topi.schedules import (
 
 SIDES = (1, 2, 4, 8, 16, 32, 64)
 """The most rows and columns of a rectangle; it gets fewer where that makes rectangles equal."""
+LINE = (*SIDES, 128, 256)
+"""The same of the columns where there is one row."""
 PARTS = (2, 4, 8, 16, 32)
 """The parts of the input channels that a result may be the sum of."""
 UNROLLED_TERMS = 256
@@ -168,7 +170,7 @@ class _Result:
 def _rectangles(result: _Result, gpu: Gpu) -> Iterator[_Rectangle]:
     window = result.problem.window
     for rows in dict.fromkeys(balanced(result.height, n) for n in SIDES):
-        for columns in dict.fromkeys(balanced(result.width, n) for n in SIDES):
+        for columns in dict.fromkeys(balanced(result.width, n) for n in (SIDES if result.height > 1 else LINE)):
             read = elements_read(window, rows, columns)
             for tile, groups in _tiles(rows * columns, result, gpu):
                 elements = read * groups + tile.height * prod(window.kernel)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from sateen.runtime.dtype import DType
-from sateen.topi.computations.windows import Window
+from sateen.topi.computations.windows import Window, plain
 from sateen.topi.types import FLOAT32, Layout
 
 MOST_VECTORS = 8
@@ -22,6 +23,14 @@ class ConvolutionShapes:
     window: Window
     groups: int = 1
     dtype: DType = FLOAT32
+
+    @property
+    def on_a_line(self) -> ConvolutionShapes:
+        """The same with all positions on a line, if each depends on the input there only; otherwise itself."""
+        if self.groups > 1 or not self.window.is_plain:
+            return self
+        data, weight = (*self.data[:2], prod(self.data[2:])), (*self.weight[:2], 1)
+        return ConvolutionShapes(data, weight, plain(1), 1, self.dtype)
 
     @property
     def output(self) -> tuple[int, ...]:

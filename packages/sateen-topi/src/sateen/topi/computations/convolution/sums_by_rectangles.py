@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import IterVar
 from sateen.topi.computations.convolution.rectangles import UNROLLED_TERMS, Rectangles, elements_read, unrolls_kernel
 from sateen.topi.computations.windows import Window
-from sateen.topi.schedules import bind_elements, bind_tile, extent_of, load_together
+from sateen.topi.schedules import bind_elements, bind_tile, extent_of, load_together, shape_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,9 +41,13 @@ class Sums:
 def schedule_rectangles(
     sums: Sums, s: te.Schedule, host: te.Stage, loops: Sequence[IterVar], part: te.Tensor, method: Rectangles
 ) -> None:
-    """Compute `part`, the sums in registers, by rectangles of the host, whose `loops` are as the axes of the sums."""
+    """Compute `part`, the sums in registers, by rectangles of the host, whose `loops` are as the axes of the sums.
+
+    Raises LoweringError for a method whose rectangles are larger than the result.
+    """
+    require_fitting(sums, method)
     if method.parts > 1:
-        host, part = _in_parts(sums, s, host, part, method.parts)
+        host, part = in_parts(sums, s, host, part, method.parts)
         loops = host.axes
     stage = s[part]
     stage.compute_at(host, _bind(sums, host, loops, method))
@@ -64,7 +69,15 @@ def schedule_sums_by_element(sums: Sums, s: te.Schedule, host: te.Stage, part: t
     s[part].compute_at(host, bind_elements(host))
 
 
-def _in_parts(sums: Sums, s: te.Schedule, host: te.Stage, part: te.Tensor, parts: int) -> tuple[te.Stage, te.Tensor]:
+def require_fitting(sums: Sums, method: Rectangles) -> None:
+    """Raises LoweringError for a method whose rectangles are larger than the result."""
+    *outer, width = shape_of(sums.tensor)[-sums.window.rank :]
+    height = outer[-1] if outer else 1
+    if method.rows > height or method.columns > width:
+        raise LoweringError(f"{sums.tensor.name}: expected rectangles within {height} x {width}, found {method}")
+
+
+def in_parts(sums: Sums, s: te.Schedule, host: te.Stage, part: te.Tensor, parts: int) -> tuple[te.Stage, te.Tensor]:
     """Make the sums of parts of the input channels a kernel of its own; the host adds them, a thread for each element.
     Returns that kernel's stage, and its sums in registers."""
     whole = s[part]
