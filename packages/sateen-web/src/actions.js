@@ -136,7 +136,7 @@ class Reader {
     const count = integerOf(fields.repeat, "the times of a repetition", 0, MOST_TIMES);
     return {
       count,
-      number: this.#deciding(fields.number, NUMBER_BYTES),
+      number: this.#counting(fields.number),
       body: this.actions(fields.body, "what is repeated", depth + 1),
       rows: listOf(fields.rows, "the rows of a repetition", MOST_ARGUMENTS).map((row) => this.#row(row, count)),
     };
@@ -147,7 +147,7 @@ class Reader {
     return {
       condition: this.#deciding(fields.while, CONDITION_BYTES),
       most: this.#deciding(fields.most, NUMBER_BYTES),
-      number: this.#deciding(fields.number, NUMBER_BYTES),
+      number: this.#counting(fields.number),
       body: this.actions(fields.body, "what a loop does", depth + 1),
     };
   }
@@ -162,12 +162,24 @@ class Reader {
     return { row, rows };
   }
 
-  /** The place of a condition or a number, which the host reads or writes. */
+  /** The place of a condition or a number, which the host reads. */
   #deciding(value, size) {
     const place = this.#place(value, "what decides");
     if (!this.#blocks[place.block].isHost || place.size !== size || place.offset % size !== 0) {
       throw new ArtifactError(
         `expected ${size} bytes of the host at a multiple of them for what decides, found ${place.size} from ` +
+          `${place.offset} on in block ${place.block}`,
+      );
+    }
+    return place;
+  }
+
+  /** The place of a number that is written, on the host or the device. */
+  #counting(value) {
+    const place = this.#place(value, "what counts");
+    if (place.size !== NUMBER_BYTES || place.offset % NUMBER_BYTES !== 0) {
+      throw new ArtifactError(
+        `expected ${NUMBER_BYTES} bytes at a multiple of them for what counts, found ${place.size} from ` +
           `${place.offset} on in block ${place.block}`,
       );
     }

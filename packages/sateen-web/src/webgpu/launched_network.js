@@ -131,7 +131,7 @@ export class LaunchedNetwork {
 
   async #repeat({ count, number, body, rows }) {
     for (let i = 0; i < count; i++) {
-      this.#number(number)[0] = BigInt(i);
+      await this.#count(number, BigInt(i));
       await this.#perform(body);
       for (const { row, rows: all } of rows) {
         await this.#copy({ ...row, block: all.block, offset: all.offset + i * row.size }, row);
@@ -140,9 +140,9 @@ export class LaunchedNetwork {
   }
 
   async #loop({ condition, most, number, body }) {
-    const [times] = this.#number(most);
+    const [times] = new BigInt64Array(this.#blocks[most.block].buffer, most.offset, 1);
     for (let i = 0n; this.#holds(condition) && i < times; i++) {
-      this.#number(number)[0] = i;
+      await this.#count(number, i);
       await this.#perform(body);
     }
   }
@@ -151,9 +151,9 @@ export class LaunchedNetwork {
     return this.#blocks[block][offset] !== 0;
   }
 
-  /** A number of 64 bits in a block of the host. */
-  #number({ block, offset }) {
-    return new BigInt64Array(this.#blocks[block].buffer, offset, 1);
+  /** Write the number of an iteration, 64 bits, where the body reads it. */
+  async #count({ block, offset }, number) {
+    await this.#store(block, offset, new Uint8Array(BigInt64Array.of(number).buffer));
   }
 
   /** Copy bytes from a place to another: within the device if both are whole words, otherwise through this page. */

@@ -98,10 +98,13 @@ REPEAT = {"repeat": 3, "number": [5, 0, 8], "body": [], "rows": [], "step": 0}
             "expected a repetition to have repeat, number, body, rows, step alone; found priority",
         ),
         (
-            {**REPEAT, "number": [3, 0, 8]},
-            "expected 8 bytes of the host at a multiple of them for what decides, found 8",
+            {"if": [3, 0, 1], "then": [], "else": [], "step": 0},
+            "expected 1 bytes of the host at a multiple of them for what decides, found 1 from 0 on in block 3",
         ),
-        ({**REPEAT, "number": [5, 4, 8]}, "for what decides, found 8 from 4 on in block 5"),
+        (
+            {**REPEAT, "number": [5, 4, 8]},
+            "at a multiple of them for what counts, found 8 from 4 on in block 5",
+        ),
         ({**REPEAT, "rows": [[[3, 0, 8], [3, 8, 16]]]}, "expected 3 rows of 8 bytes, found place for 16 bytes"),
         ({**REPEAT, "body": [{**REPEAT, "step": 1}]}, "expected all actions of step 0 to say so, found step 1"),
         ({"copy": [3, 0, 8], "to": [5, 0, 4], "step": 0}, "expected a copy of as many bytes, found 8 to 4"),

@@ -180,6 +180,8 @@ class ActionMaker:
         if function is None:
             raise ArtifactError(f"expected a library with function {call.function!r}, found none of that name")
         parameters = function.signature.parameters
+        if any(isinstance(extent, str) for p in parameters for extent in p.shape):
+            raise ArtifactError(f"expected functions of arrays of known extents, found {function.signature}")
         sizes = [_bytes(p) for p in parameters]
         if sizes != [p.size for p in call.places]:
             raise ArtifactError(f"expected places of {sizes} bytes for {call.function}, found others: {call.places}")
