@@ -61,6 +61,35 @@ def test_a_convolutional_network_of_metal_is_that_of_the_processor() -> None:
     np.testing.assert_allclose(found, here, rtol=1e-4, atol=1e-6)
 
 
+ROWS = """\
+graph net
+  input %x: float32[3, 4, 300]
+  input %s: float32[4]
+  input %b: float32[4]
+  %n: float32[3, 4, 300] = instance_normalization(%x, %s, %b)
+  %p: float32[3, 4, 300] = softmax(%n) {axis=2}
+  %a: int64[3, 4, 1] = arg_max(%p) {axis=2}
+  %g: float32[3, 4, 1] = cast(%a) {dtype=float32}
+  %l: float32[3, 4, 1] = reduce_log_sum_exp(%p) {axes=(2,), keepdims=true}
+  %o: float32[3, 4, 1] = add(%g, %l)
+  output %o"""
+
+
+@pytest.mark.parametrize("target", ["cuda-c", "metal"])
+def test_rows_that_warps_combine_are_those_of_the_processor(target: str) -> None:
+    graph = parse_graph(ROWS, OPS)
+    random = np.random.default_rng(0)
+    data = {p.name: random.standard_normal(p.type.physical_shape).astype(np.float32) for p in graph.inputs}
+    found, here = run_as_text(graph, target, data), runtime.load(build(graph)).run(data)[0].numpy()
+    np.testing.assert_allclose(found, here, rtol=1e-5)
+
+
+def test_warps_combine_rows_without_spills(tmp_path: Path) -> None:
+    artifact = build(parse_graph(ROWS, OPS), "cuda -mcpu=sm_80")
+    assert artifact.kernels.count(b"shfl.sync") >= 5 * 6  # halves of 32 threads: six sums or extrema, one of them pairs
+    assert "0 bytes spill stores" in assembled(artifact.kernels, 80, tmp_path)
+
+
 def test_nvcc_compiles_a_network_whose_sums_stay_in_registers(tmp_path: Path) -> None:
     nvcc = shutil.which("nvcc")
     if nvcc is None:

@@ -17,6 +17,7 @@ from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.lowering.call_traces import call_traces
 from sateen.tensor_ir.lowering.check_expansion import check_expansion
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
+from sateen.tensor_ir.lowering.drop_unread import drop_unread
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
 from sateen.tensor_ir.lowering.expand_instructions import expand_instructions
 from sateen.tensor_ir.lowering.fold_blocks import fold_blocks
@@ -180,6 +181,7 @@ def _kernels_as_text(
 
     def split(function: Function) -> DeviceProgram:
         program = split_host_device(function, device)
+        program = replace(program, kernels=tuple(replace(k, body=drop_unread(k.body)) for k in program.kernels))
         folded = program if most_blocks is None else fold_blocks(program, most_blocks)
         return shorten_indices(folded, DEVICE_INDEX_BITS)
 
