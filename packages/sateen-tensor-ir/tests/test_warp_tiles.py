@@ -170,6 +170,46 @@ def test_a_user_s_instruction_for_processors_is_loops_on_a_device() -> None:
     assert "mul" in source or "add.rn.f32" in source
 
 
+def doubled_product() -> Program:
+    """D = 2 A B, whose tiles of sums the threads of a warp read from memory of the warp."""
+    a, b = (te.placeholder((SIZE, SIZE), "float16", name=name) for name in "AB")
+    k = te.reduce_axis(SIZE, "k")
+
+    def term(i: te.Expr, j: te.Expr) -> te.Expr:
+        return a[i, k].astype("float32") * b[k, j].astype("float32")
+
+    c = te.compute((SIZE, SIZE), lambda i, j: te.sum(term(i, j), axis=k), name="C")
+    d = te.compute((SIZE, SIZE), lambda i, j: (c[i, j] * 2.0).astype("float16"), name="D")
+    s = te.create_schedule(d)
+    held = s.cache_write(c, "warp")
+    s[c].set_scope("warp")
+    bi, bj, i, j = s[d].tile(*d.op.axis, TILE, TILE)
+    _, lane = s[d].split(s[d].fuse(i, j), 32)
+    s[d].bind(bi, te.thread_axis("blockIdx.x"))
+    s[d].bind(bj, te.thread_axis("threadIdx.y"))
+    s[d].bind(lane, te.thread_axis("threadIdx.x"))
+    s[c].compute_at(s[d], bj)
+    s[c].tensorize(c.op.axis[0], INTRINSICS["wmma_store_16x16_float32"])
+    s[held].compute_at(s[d], bj)
+    step, inner = s[held].split(held.op.reduce_axis[0], TILE)
+    s[held].reorder(step, *held.op.axis, inner)
+    s[held].tensorize(held.op.axis[0], INTRINSICS["wmma_16x16x16_f16"])
+    aligned = {t: te.decl_buffer((SIZE, SIZE), "float16", name=t.name, alignment=64) for t in (a, b, d)}
+    return s, [a, b, d], aligned
+
+
+def test_threads_read_sums_from_memory_of_their_warp(tmp_path: Path) -> None:
+    a, b, exact = arrays("f16")
+    s, arguments, buffers = doubled_product()
+    found = np.zeros((SIZE, SIZE), np.float16)
+    run(lower(s, arguments, buffers=buffers), [a, b, found])
+    np.testing.assert_array_equal(found.astype(np.int64), 2 * exact)
+    source = build(s, arguments, target="cuda -mcpu=sm_80", buffers=buffers).source
+    assert len(re.findall(r"wmma.store.d.sync\S*shared", source)) == 1
+    assert source.count("bar.sync") >= 1
+    assert "0 bytes spill stores" in assembled(source, 80, tmp_path)
+
+
 def test_a_lowered_product_has_nothing_but_steps_of_warps() -> None:
     s, arguments, buffers = product("f16")
     steps = [n.instruction.name for n in walk(lower(s, arguments, buffers=buffers).body) if isinstance(n, Intrinsic)]

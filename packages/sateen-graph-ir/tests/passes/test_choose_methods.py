@@ -8,11 +8,12 @@ import pytest
 
 from sateen.graph_ir.ir import GraphBuilder, Problem, verify_graph
 from sateen.graph_ir.judge import interpret
-from sateen.graph_ir.ops import Conv, WinogradConv
+from sateen.graph_ir.ops import Conv, MatMul, WinogradConv
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.convolution import Blocks, Direct, Rectangles, Winograd, WinogradTiles
+from sateen.topi.computations.products import Tiled, Warped
 from sateen.topi.computations.strips import Strips
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
@@ -102,3 +103,11 @@ def test_devices_have_methods_of_their_own_in_row_major_layouts(target, kind):
     (node,) = choose_methods(before, machine, known=lambda problem: (Direct(1, 4, 1), others[-1])).nodes
     assert node.method == others[-1]
     assert node.outputs == before.outputs
+
+
+@pytest.mark.parametrize("numerics", ["strict", "default"])
+def test_sums_in_an_order_of_the_processor_s_own_are_not_strict(numerics):
+    g = GraphBuilder("test")
+    g.output(g.add(MatMul(), g.input("a", "float16", (256, 256)), g.input("b", "float16", (256, 256))))
+    (node,) = choose_methods(g.finish(), Machine.of("cuda -mcpu=sm_80"), numerics=numerics).nodes
+    assert isinstance(node.method, Tiled if numerics == "strict" else Warped)
