@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from sateen.graph_ir.ir import TensorType
+from sateen.graph_ir import build
+from sateen.graph_ir.ir import GraphBuilder, TensorType
 from sateen.graph_ir.ops import GRU, LSTM, RNN
 from sateen.runtime.errors import InferenceError
 
@@ -33,6 +34,17 @@ def test_rnn_in_both_directions(check_op):
             y[t, d] = last[d] = np.maximum(fed, 0)
     op = RNN(HIDDEN, "bidirectional", ("Relu", "Relu"))
     check_op(op, [x, weight, recurrence, bias], [y.astype("float32"), last.astype("float32")])
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64", "opencl"])
+def test_networks_with_layers_of_float64_compile(target):
+    """In the layouts of weights that each machine chooses."""
+    graph = GraphBuilder("double")
+    x, w, r = (graph.input(name, "float64", shape) for name, shape in (("x", (2, 1, 5)), ("w", (1, 160, 5)),
+                                                                       ("r", (1, 160, 40))))  # fmt: skip
+    hidden, *_ = graph.add_all(LSTM(hidden_size=40), x, w, r)
+    graph.output(hidden)
+    assert str(build(graph.finish(), target).outputs[0].dtype) == "float64"
 
 
 def test_lstm_and_gru_infer_their_states():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, build, te
 from sateen.topi.computations.recurrent import ACTIVATIONS, Activation, Inputs, Settings, gru, lstm, rnn, weight_layout
 
+FLOAT32 = DType.of("float32")
 USUAL = {"lstm": ("Sigmoid", "Tanh", "Tanh"), "gru": ("Sigmoid", "Tanh"), "rnn": ("Tanh",)}
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
@@ -66,7 +68,7 @@ def arrays(random, kind, steps, batch, features, n, directions, names):
 
 def check(run_views, view, error, random, kind, sizes, backwards, names, clip=None, **options):
     a = arrays(random, kind, *sizes, len(backwards), names)
-    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm")))
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm"), FLOAT32))
     views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
     activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in backwards)
     layer = {"lstm": lstm, "gru": gru, "rnn": rnn}[kind]
@@ -178,7 +180,7 @@ def test_activations(run_views, view, error, random, name, size):
 
 def test_lengths_beyond_the_time_end_with_it(run_views, view, error, random):
     a = arrays(random, "rnn", 4, 3, 7, 5, 2, ("bias", "hidden", "lengths"))
-    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm")))
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm"), FLOAT32))
     views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
     computation = rnn(Inputs(**views), Settings(tuple((Activation("Tanh"),) for _ in BOTH), BOTH, None))
     far = a | {"lengths": np.array([-(2**31), 9, 2**31 - 1], "int32")}

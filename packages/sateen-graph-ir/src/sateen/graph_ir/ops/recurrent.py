@@ -89,7 +89,7 @@ class Recurrent(Operator):
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        packed = recurrent.weight_layout(machine)
+        packed = recurrent.weight_layout(machine, inputs[0].dtype)
         yield LayoutChoice((None, packed, packed, *[None] * (len(inputs) - 3)), (None,) * len(outputs))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:

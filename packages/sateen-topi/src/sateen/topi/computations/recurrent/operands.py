@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.arguments import (
     require,
@@ -48,12 +49,12 @@ class Settings:
     clip: float | None = None
 
 
-def weight_layout(machine: Machine) -> Layout | None:
-    """The layout of weights for a machine: in reading order, panels of VECTORS vectors of gates, term by term. None is
-    row-major, for devices whose threads read a row together."""
+def weight_layout(machine: Machine, dtype: DType) -> Layout | None:
+    """The layout of weights of a type for a machine: in reading order, panels of VECTORS vectors of gates, term by
+    term. None is row-major, for devices whose threads read a row together."""
     if machine.gpu is not None and machine.gpu.warp > 1:
         return None
-    return Layout((0, 1, 2, Block(1, VECTORS * machine.lanes())))
+    return Layout((0, 1, 2, Block(1, VECTORS * machine.lanes(dtype))))
 
 
 def require_layer(operator: str, inputs: Inputs, settings: Settings, gates: int, activations: int) -> None:
