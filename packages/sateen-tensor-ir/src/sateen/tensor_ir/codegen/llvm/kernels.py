@@ -53,6 +53,8 @@ class KernelLanguage:
     attributes: str
     constant_space: int
     private_space: int
+    flags: tuple[str, ...] = ()
+    """Lines of metadata of a module."""
     shuffle: str | None = None
 
 
@@ -83,7 +85,9 @@ GCN = KernelLanguage(
     '"amdgpu-implicitarg-num-bytes"="0"',
     constant_space=4,
     private_space=5,
+    flags=("!llvm.module.flags = !{!0}", '!0 = !{i32 1, !"amdhsa_code_object_version", i32 400}'),
 )
+"""In the fourth version of code objects: ROCm and lld have known it the longest of those that LLVM makes."""
 
 
 def emit_kernels(
@@ -109,7 +113,16 @@ def emit_kernels(
     text = [_kernel(module, language, kernel) for kernel in kernels]
     constants = [constant_text(b, name, language.constant_space) for b, name in module.constants.items()]
     return "\n".join(
-        [*language.declarations, *module.declarations, *constants, *module.routines, *module.functions, *text, ""]
+        [
+            *language.declarations,
+            *module.declarations,
+            *constants,
+            *module.routines,
+            *module.functions,
+            *text,
+            *language.flags,
+            "",
+        ]
     )
 
 
