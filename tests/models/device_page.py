@@ -15,8 +15,8 @@ The networks of [models](models.md), each compiled for a device in a process of 
 with the same judges and tolerances. `{command}`
 makes this page. Seconds are from reading the file to the artifact, with two workers. Milliseconds are those of the
 second run, copies included. The devices here are the processor, {processors}, by drivers in
-software; the times tell nothing about GPUs. The machine was busy. Networks of float16 and of bytes may exceed their
-tolerance by the steps to which each layer rounds ([why](targets.md#webgpu)).
+software; the times tell nothing about GPUs. The machine was busy. Networks of bytes may exceed their tolerance by the
+steps to which each layer rounds ([why](targets.md#webgpu)); those of float16 are compared with float64 as well.
 
 {sections}
 """

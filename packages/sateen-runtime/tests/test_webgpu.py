@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import indent
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sateen.runtime.device import DeviceKind, webgpu
 from sateen.runtime.devices import MemoryPart, OpenDevice, OpenDevices
 from sateen.runtime.devices import webgpu as driver
 from sateen.runtime.devices.opened import DeviceMemory, Kernels
+from sateen.runtime.devices.wgsl_loops import unroll
 from sateen.runtime.devices.wgsl_text import Place, SharedBinding, kernels_of
 from sateen.runtime.errors import DeviceError, DeviceLostError, OutOfMemoryError
 
@@ -210,14 +212,47 @@ def test_limits_name_the_kernel(device: OpenDevice) -> None:
 def test_loops_that_lavapipe_would_end_are_refused(device: OpenDevice) -> None:
     if "llvmpipe" not in device.description.name:
         pytest.skip("the first device of WebGPU is not lavapipe")
-    told = "// kernel put\n// a thread has at most {} iterations of loops"
-    texts = [TEXT.replace("// kernel put", told.format(n)) for n in (65535, 65536)]
+    told = "// kernel put\n// a thread has at most {} iterations of loops, {} with short ones unrolled"
+    texts = [TEXT.replace("// kernel put", told.format(65536, n)) for n in (65535, 65536)]
     short, long = (device.load(text.encode()) for text in texts)
     memory = device.allocate(4)
     device.prepare(short, "put", (1, 1, 1), (1, 1, 1), [memory.part()], [1])
     words = "kernel put expects up to 65536 iterations of loops in a thread, lavapipe ends them after 65535"
     with pytest.raises(DeviceError, match=words):
         device.prepare(long, "put", (1, 1, 1), (1, 1, 1), [memory.part()], [1])
+
+
+LOOPS = """\
+  for (var i: i32 = 0; i < n; i++) {
+    for (var j: i32 = 3; j < 5; j++) {
+      y = y + x[j];
+    }
+    for (var k: i32 = 0; k < 9; k++) {
+      y = y * 2u;
+    }
+  }"""
+UNROLLED = """\
+  for (var i: i32 = 0; i < n; i++) {
+    {
+      var j: i32 = 3;
+      y = y + x[j];
+    }
+    {
+      var j: i32 = 4;
+      y = y + x[j];
+    }
+    for (var k: i32 = 0; k < 9; k++) {
+      y = y * 2u;
+    }
+  }"""
+
+
+def test_short_loops_are_unrolled_from_within() -> None:
+    assert unroll(LOOPS) == UNROLLED
+    deep = "for (var a: i32 = 0; a < 8; a++) {\n  for (var b: i32 = 0; b < 8; b++) {\n    y = a;\n  }\n}"
+    assert unroll(deep).count("y = a;") == 64
+    deeper = f"for (var c: i32 = 0; c < 2; c++) {{\n{indent(deep, '  ')}\n}}"
+    assert unroll(deeper).count("y = a;") == 64
 
 
 @pytest.fixture

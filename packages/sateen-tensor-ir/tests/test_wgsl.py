@@ -246,7 +246,10 @@ function f(p: int64[9], B: out int8[4], C: out int64[4])
 def test_a_kernel_tells_how_often_its_loops_go_on() -> None:
     """Each division of 64 bits takes 64 iterations, the store of a byte up to four."""
     text = build_functions([parse_function(LOOPS)], "webgpu").source
-    assert f"// kernel f_0\n// a thread has at most {5 * (1 + 10 * (1 + 64)) + 4} iterations of loops\n" in text
+    most = 5 * (1 + 10 * (1 + 64)) + 4
+    assert f"a thread has at most {most} iterations of loops, {most} with short ones unrolled\n" in text
+    text = build_functions([parse_function(LOOPS.replace("[0, 10)", "[0, 8)"))], "webgpu").source
+    assert f"{5 * (1 + 8 * 65) + 4} iterations of loops, {5 * (1 + 8 * 64) + 4} with short ones unrolled\n" in text
     open_ended = LOOPS.replace("[0, 10)", "[0, index(p[0]))")
     assert "iterations of loops" not in build_functions([parse_function(open_ended)], "webgpu").source
 
@@ -259,6 +262,19 @@ function f(A: float32[70000], B: out float32[1])
   thread blockIdx.x b in [0, 1):
     for i in [0, 70000):
       B[0] = B[0] + A[i]"""
+    short = text.replace("70000)", "20000)") + " + A[i + 3 * 10000]"  # not refused
+    found = np.zeros(1, "float32")
+    launch_webgpu(parse_function(short), np.ones(70000, "float32"), found)
+    assert found == 40000
+    nested = """\
+function f(A: float32[70000], B: out float32[1])
+  thread blockIdx.x b in [0, 1):
+    for i in [0, 10000):
+      for j in [0, 7):
+        B[0] = B[0] + A[i * 7 + j]"""
+    found = np.zeros(1, "float32")
+    launch_webgpu(parse_function(nested), np.ones(70000, "float32"), found)
+    assert found == 70000
     with pytest.raises(runtime.ExecutionError, match=r"webgpu\(0\) refused a kernel") as raised:
         launch_webgpu(parse_function(text), np.ones(70000, "float32"), np.zeros(1, "float32"))
     assert "kernel f_0 expects up to 70000 iterations of loops in a thread" in str(raised.value.__cause__)

@@ -11,7 +11,7 @@ import { throughWindows } from "./wgsl_windows.js";
 
 const PART = /^\/\/ kernel (\w+)$/m;
 const BINDING = /^@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+): (.+;)\n/gm;
-const ITERATIONS = /^\/\/ a thread has at most (\d+) iterations of loops$/m;
+const ITERATIONS = /^\/\/ a thread has at most (\d+) iterations of loops,/m;
 const ENABLED = /^enable (\w+);$/gm;
 
 /**

@@ -203,8 +203,7 @@ class WebGPUConnection:
             raise DriverError(Fault.OTHER, f"the code has no kernel {name!r}")
         if 0 in grid:
             return _Prepared(None, None, grid)  # which is never launched, and may have empty places
-        kernel = loaded.texts[name]
-        self._require_short(name, kernel.iterations)
+        kernel = self._short(loaded.texts[name])
         places = self._places(parts)
         shared = kernel.partition(places, self._limits["max-storage-buffers-per-shader-stage"], self._window)
         bound, begins = self._bound(name, parts, places, shared)
@@ -245,11 +244,15 @@ class WebGPUConnection:
         alignment = int(self._limits["min-storage-buffer-offset-alignment"])
         return int(self._limits["max-storage-buffer-binding-size"]) // alignment * alignment
 
-    def _require_short(self, name: str, iterations: int) -> None:
+    def _short(self, kernel: KernelText) -> KernelText:
+        """The kernel with its short loops unrolled if the driver would end its loops too early otherwise."""
         most = self._most_iterations
-        if most is not None and iterations > most:
-            found = f"up to {iterations} iterations of loops in a thread"
-            raise DriverError(Fault.OTHER, f"kernel {name} expects {found}, lavapipe ends them after {most}")
+        if most is None or kernel.iterations <= most:
+            return kernel
+        if kernel.unrolled_iterations > most:
+            found = f"up to {kernel.unrolled_iterations} iterations of loops in a thread"
+            raise DriverError(Fault.OTHER, f"kernel {kernel.name} expects {found}, lavapipe ends them after {most}")
+        return kernel.unrolled
 
     def _require_few(self, name: str, bindings: int) -> None:
         most = self._limits["max-storage-buffers-per-shader-stage"]

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 
+from sateen.runtime.devices.wgsl_loops import unroll
 from sateen.runtime.devices.wgsl_windows import through_windows
 
 _PART = re.compile(r"^// kernel (\w+)$", re.MULTILINE)
-_ITERATIONS = re.compile(r"^// a thread has at most (\d+) iterations of loops$", re.MULTILINE)
+_ITERATIONS = re.compile(
+    r"^// a thread has at most (\d+) iterations of loops, (\d+) with short ones unrolled$", re.MULTILINE
+)
 _BINDING = re.compile(r"^@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+): (.+;)\n", re.MULTILINE)
 
 
@@ -63,6 +66,8 @@ class KernelText:
     bindings: tuple[Binding, ...]
     iterations: int = 0
     """The most iterations of all loops of a thread together, where the text tells."""
+    unrolled_iterations: int = 0
+    """The same for `unrolled`."""
 
     def partition(self, places: Sequence[Place], most: int, window: int) -> tuple[SharedBinding, ...]:
         """The bindings for buffers in these places, of at most `window` bytes each.
@@ -87,6 +92,12 @@ class KernelText:
             number, is_written = self.bindings[group[0]].number, places[group[0]].memory in written
             shared.append(SharedBinding(number, is_written, group, more))
         return tuple(shared)
+
+    @property
+    def unrolled(self) -> KernelText:
+        """The kernel with its short loops unrolled."""
+        text = unroll(self.text)
+        return replace(self, text=text, iterations=self.unrolled_iterations)
 
     def merged(self, shared: Sequence[SharedBinding], window: int) -> str:
         """The text with these bindings, of `window` bytes where there are several windows."""
@@ -118,8 +129,8 @@ def kernels_of(text: str) -> dict[str, KernelText]:
     for name, part in zip(parts[::2], parts[1::2], strict=True):
         bindings = tuple(Binding(int(m[1]), m[2] == "read_write", m[3]) for m in _BINDING.finditer(part))
         told = _ITERATIONS.search(part)
-        iterations = int(told[1]) if told is not None else 0
-        found[name] = KernelText(name, f"{head}// kernel {name}{part}", bindings, iterations)
+        iterations = map(int, told.groups()) if told is not None else ()
+        found[name] = KernelText(name, f"{head}// kernel {name}{part}", bindings, *iterations)
     return found
 
 

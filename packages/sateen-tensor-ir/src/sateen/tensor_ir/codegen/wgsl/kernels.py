@@ -15,7 +15,7 @@ from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX
 from sateen.tensor_ir.codegen.c_family.literals import UNARY, Code
 from sateen.tensor_ir.codegen.c_family.translation_unit import TranslationUnit
 from sateen.tensor_ir.codegen.wgsl import long_integers
-from sateen.tensor_ir.codegen.wgsl.iterations import most_iterations
+from sateen.tensor_ir.codegen.wgsl.iterations import Iterations, most_iterations
 from sateen.tensor_ir.codegen.wgsl.memory import Memory, constant_array
 from sateen.tensor_ir.codegen.wgsl.values import WGSL
 from sateen.tensor_ir.codegen.wgsl.words import check_kernel
@@ -50,6 +50,12 @@ def emit_wgsl(programs: Sequence[DeviceProgram]) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def _told(iterations: Iterations) -> str:
+    """What loaders find in the text of a kernel."""
+    unrolled = f"{iterations.unrolled} with short ones unrolled"
+    return f"// a thread has at most {iterations.all} iterations of loops, {unrolled}"
+
+
 class WgslKernel(Memory):
     """One kernel."""
 
@@ -75,7 +81,7 @@ class WgslKernel(Memory):
         iterations = most_iterations(kernel)
         head = [
             f"// kernel {kernel.name}",
-            *([] if iterations is None else [f"// a thread has at most {iterations} iterations of loops"]),
+            *([] if iterations is None else [_told(iterations)]),
             self._numbers(),
             *bindings,
             *shared,
