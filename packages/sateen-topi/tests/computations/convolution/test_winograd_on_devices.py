@@ -104,6 +104,16 @@ def test_winograd_is_chosen_where_it_saves_more_than_it_moves(
     assert [c.cycles for c in found] == sorted(c.cycles for c in found)
 
 
+def test_where_a_page_fetches_the_weight_it_must_save_more() -> None:
+    """A batch has the positions that save as much."""
+    opencl, webgpu = (Machine.of(target) for target in ("opencl", "webgpu"))
+    deep, flat = problem(256, 28), problem(256, 56, 64)
+    assert isinstance(conv_candidates(deep, opencl)[0].method, WinogradTiles)
+    assert not isinstance(conv_candidates(deep, webgpu)[0].method, WinogradTiles)
+    assert isinstance(conv_candidates(flat, opencl)[0].method, WinogradTiles)
+    assert isinstance(conv_candidates(flat, webgpu)[0].method, WinogradTiles)
+
+
 def test_a_processor_as_a_device_has_no_winograd() -> None:
     found = conv_candidates(problem(64, 56), Machine.of("opencl -mcpu=processor"))
     assert found

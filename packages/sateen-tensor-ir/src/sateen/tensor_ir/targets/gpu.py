@@ -31,6 +31,8 @@ class Gpu:
     """Those of float32 that a unit does in a second."""
     launch: float = 3e-6
     """Seconds from a kernel to the next one, which waits for it."""
+    enlargement: float = 0.0
+    """Seconds of each run that a byte is worth by which a method enlarges a weight (`Machine.enlargement_cycles`)."""
     access_bytes: int = 16
     """What a thread loads or stores at once; 4 where a kernel has no vectors in memory, or makes them itself."""
     vector: int = 1
@@ -51,6 +53,10 @@ class Gpu:
     def memory_cycles(self, moved: float) -> float:
         """The time of so many bytes of memory, in multiply-adds of a unit."""
         return moved / self.bandwidth * self.multiply_adds
+
+    def enlargement_cycles(self, added: float) -> float:
+        """What so many bytes that a method adds to a weight are worth, in multiply-adds of a unit."""
+        return added * self.enlargement * self.multiply_adds
 
     @property
     def launch_cycles(self) -> float:
@@ -92,7 +98,8 @@ _KINDS = {
     DeviceKind.CUDA: replace(_GENERATIONS["sm_75"], product_rates=()),
     DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11, thread_bytes=131056),
     DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11, multiply_adds=1.6e11),
-    DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11, access_bytes=4),
+    DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11, access_bytes=4, enlargement=1 / (10e6 * 150)),
 }
 """Devices whose generation a target leaves open, by kind. ROCm's is Vega 64, for whose threads LLVM makes no larger
-frame; Metal's the least of Apple's own processors, WebGPU's what every adapter has (WebGPU, 3.6.2: limits)."""
+frame; Metal's the least of Apple's own processors, WebGPU's what every adapter has (WebGPU, 3.6.2: limits). A page
+fetches parameters at some 10 MB/s, which 150 runs share."""

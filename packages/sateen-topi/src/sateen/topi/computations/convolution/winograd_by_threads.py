@@ -69,18 +69,20 @@ def candidates(problem: ConvolutionShapes, gpu: Gpu) -> Iterator[Candidate]:
 
 def _candidates(problem: ConvolutionShapes, f: Transform, gpu: Gpu) -> Iterator[Candidate]:
     """The cycles are those of the products and the transforms, and of what the direct method does not need: tiles are
-    written and read, the weight is larger, and two kernels more are launched."""
+    written and read, the weight is larger, which may be worth something (`Gpu.enlargement`), and two kernels more are
+    launched."""
     outputs, channels = problem.weight[:2]
     count = problem.data[0] * prod(-(-extent // f.m) for extent in problem.output)
     elements = f.n**2 * count * (channels + outputs)
     transforms = TRANSFORM_OPERATIONS * elements / gpu.units
     weights = outputs * channels * (f.weights**2 - prod(problem.window.kernel))
     moved = gpu.memory_cycles(FLOAT32.bytes * (2 * elements + weights))
+    extra = moved + gpu.enlargement_cycles(FLOAT32.bytes * weights) + 2 * gpu.launch_cycles
     products = device_candidates(ProductShapes(f.n**2, outputs, count, channels, FLOAT32), gpu)
     for product in products[:MOST_PRODUCTS]:
         assert isinstance(product.method, Tiled)
         method = WinogradTiles(f.m, *astuple(product.method))
-        yield Candidate(method, product.cycles + transforms + moved + 2 * gpu.launch_cycles)
+        yield Candidate(method, product.cycles + transforms + extra)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
