@@ -73,9 +73,12 @@ def test_threads_of_a_block_wait_for_each_other(by_threads: Any, random: Any) ->
     np.testing.assert_array_equal(found, exact(x, y))
 
 
-@pytest.mark.parametrize(("dtype", "arch"), [("float16", 70), ("float16", 75), ("float16", 90), ("bfloat16", 80)])
-def test_large_products_are_on_tensor_cores(dtype: str, arch: int) -> None:
-    best, *_ = matmul_candidates((512, 512), (512, 512), DType.of(dtype), Machine.of(f"cuda -mcpu=sm_{arch}"))
+@pytest.mark.parametrize(
+    ("dtype", "options"),
+    [("float16", ""), ("float16", "-mcpu=sm_70"), ("float16", "-mcpu=sm_90"), ("bfloat16", "-mcpu=sm_80")],
+)
+def test_large_products_are_on_tensor_cores(dtype: str, options: str) -> None:
+    best, *_ = matmul_candidates((512, 512), (512, 512), DType.of(dtype), Machine.of(f"cuda {options}".strip()))
     assert isinstance(best.method, Warped)
 
 
@@ -84,7 +87,8 @@ def test_large_products_are_on_tensor_cores(dtype: str, arch: int) -> None:
     [
         ("float32", "cuda -mcpu=sm_80"),
         ("bfloat16", "cuda -mcpu=sm_75"),
-        ("float16", "cuda"),
+        ("bfloat16", "cuda"),
+        ("float16", "cuda -mcpu=sm_60"),
         ("float16", "cuda-c -mcpu=sm_80"),
         ("float16", "opencl"),
     ],
@@ -99,12 +103,12 @@ def test_fewer_rows_than_a_tile_have_tiles_of_threads() -> None:
     assert {type(c.method) for c in found} == {Tiled}
 
 
-@pytest.mark.parametrize("arch", [70, 80, 90])
-def test_a_block_s_copies_and_stores_are_vectors(ptx: Any, arch: int) -> None:
+@pytest.mark.parametrize("target", ["cuda", "cuda -mcpu=sm_80", "cuda -mcpu=sm_90"])
+def test_a_block_s_copies_and_stores_are_vectors(ptx: Any, target: str) -> None:
     method = Warped(2, 2, 2, 2, 32)
     source = ptx(
         lambda x, y: matmul(x, y, method=method), (128, 64), (64, 192), dtype="float16",
-        target=f"cuda -mcpu=sm_{arch}",
+        target=target,
     )  # fmt: skip
     counts = {step: len(re.findall(rf"wmma.{step}.sync", source)) for step in ("load.a", "load.b", "mma", "store.d")}
     assert counts == {"load.a": 4, "load.b": 4, "mma": 8, "store.d": 4}

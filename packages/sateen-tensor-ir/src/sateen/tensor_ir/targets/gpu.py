@@ -44,7 +44,8 @@ class Gpu:
     """Threads access so many words of 4 bytes of shared memory at once, if no two are a multiple of it apart."""
     product_rates: tuple[tuple[str, float], ...] = ()
     """The types of factors that warps multiply as tiles (`wmma`), and the multiply-adds of a unit in the time that its
-    threads take for one of float32."""
+    threads take for one of float32. None for generations without a row, which may be older than any with such products,
+    and none but in PTX, which alone has the instructions."""
 
     def product_rate(self, dtype: DType) -> float:
         """The rate of products of tiles of a type; 0 where there are none."""
@@ -69,7 +70,8 @@ class Gpu:
         if target.device_kind is DeviceKind.CPU:
             return None
         found = _GENERATIONS.get(target.cpu, _KINDS.get(target.device_kind, _ANY))
-        return found if target.kind == "cuda" else replace(found, product_rates=())
+        has_row = target.cpu in _GENERATIONS or not target.cpu
+        return found if target.kind == "cuda" and has_row else replace(found, product_rates=())
 
 
 _ANY = Gpu(16, 1024, 32, 256, 32 << 10, 128, 2e11)
@@ -95,7 +97,7 @@ whose shared memory has a fixed size get 48 KiB on all, a thread has up to 512 K
 offers as a device, by PoCL or Intel's driver, runs a thread on vectors: its registers are 16 of 8 elements (AVX2)."""
 
 _KINDS = {
-    DeviceKind.CUDA: replace(_GENERATIONS["sm_75"], product_rates=()),
+    DeviceKind.CUDA: _GENERATIONS["sm_75"],
     DeviceKind.ROCM: Gpu(64, 2560, 64, 1024, 64 << 10, 256, 4.8e11, thread_bytes=131056),
     DeviceKind.METAL: Gpu(10, 1024, 32, 1024, 32 << 10, 128, 1e11, multiply_adds=1.6e11),
     DeviceKind.WEBGPU: Gpu(16, 1024, 32, 256, 16 << 10, 128, 1e11, access_bytes=4, enlargement=1 / (10e6 * 150)),
