@@ -70,3 +70,10 @@ def test_a_thread_of_a_processor_gets_a_strip_that_its_registers_hold() -> None:
 
 def test_a_product_without_terms_has_no_tiles() -> None:
     assert matmul_candidates((4, 0), (0, 4), FLOAT32, Machine.of("opencl")) == []
+
+
+def test_rows_that_end_in_parts_of_vectors_make_lower_strips() -> None:
+    machine = Machine.of("opencl -mcpu=processor")
+    for columns, rows in ((7, 8), (8, 16), (15, 4), (16, 8)):
+        found = [c.method for c in matmul_candidates((512, 64), (64, columns), FLOAT32, machine)]
+        assert max(m.rows for m in found if isinstance(m, Strips) and m.columns == columns) == rows

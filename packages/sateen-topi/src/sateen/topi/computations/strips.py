@@ -19,6 +19,8 @@ from sateen.topi.schedules import OWN_COLUMNS, own_columns
 ROWS = (16, 8, 4, 2, 1)
 COLUMNS = (32, 64, 16, 8, 4)
 """The rows and columns that a strip may have, the preferred ones first where estimates are equal."""
+SPILLED = 1.5
+"""The vectors of sums that a strip may have for each register: less costs more than a few spills, not than many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,18 @@ def strips(batch: int, rows: int, columns: int, terms: int, dtype: DType, gpu: G
         for c in dict.fromkeys(min(columns, n) for n in COLUMNS):
             if r * c > gpu.thread_registers or max(r, c) > most:
                 continue
+            if r * _registers(c, gpu) > SPILLED * gpu.thread_registers / gpu.vector:
+                continue
             vectors = -(-c // gpu.vector)
             count = batch * -(-rows // r) * -(-columns // c)
             found.append(Candidate(Strips(r, c), count / gpu.units * terms * (r * vectors + r + vectors)))
     return sorted(found, key=lambda c: c.cycles)
+
+
+def _registers(columns: int, gpu: Gpu) -> int:
+    """The registers of a row's sums: compilers cut a rest of columns into powers of two, each in a register of its
+    own."""
+    return columns // gpu.vector + (columns % gpu.vector).bit_count()
 
 
 def bind_strips(host: te.Stage, loops: Sequence[IterVar], rows: IterVar, columns: IterVar) -> IterVar:
