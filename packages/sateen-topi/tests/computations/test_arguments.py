@@ -19,6 +19,7 @@ from sateen.topi.computations import (
     element_wise,
     gather_scatter,
     layout_conversion,
+    multibox,
     normalization,
     ordered,
     pooling,
@@ -164,13 +165,13 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
         (lambda: boxes.suppress_records(V, boxes.Records()), r"expected data \[B, N, W\] of 3 axes, found \[3\]"),
         (lambda: boxes.suppress_records(X, boxes.Records()), "suppress_records: expected box of 0 to 0, found 2"),
     ],
-    boxes.multibox_prior: [
-        (lambda: boxes.multibox_prior((3,), (1.0,), (1.0,)), "expected shape as 2 integers of at least 1, found"),
-        (lambda: boxes.multibox_prior((3, 4), (1.0,), (0.0,)), r"expected ratios above 0, found \[0.0\]"),
+    multibox.multibox_prior: [
+        (lambda: multibox.multibox_prior((3,), (1.0,), (1.0,)), "expected shape as 2 integers of at least 1, found"),
+        (lambda: multibox.multibox_prior((3, 4), (1.0,), (0.0,)), r"expected ratios above 0, found \[0.0\]"),
     ],
-    boxes.multibox_transform_loc: [
+    multibox.multibox_transform_loc: [
         (
-            lambda: boxes.multibox_transform_loc(view(2, 3, 5), view(2, 20), view(1, 4, 4)),
+            lambda: multibox.multibox_transform_loc(view(2, 3, 5), view(2, 20), view(1, 4, 4)),
             r"expected anchors of shape \[1, 5, 4\], found \[1, 4, 4\]",
         ),
     ],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sateen.topi.computations import boxes
+from sateen.topi.computations import boxes, multibox
 
 BOXES = np.array([[[0, 0, 2, 2], [0, 0, 2, 1.5], [3, 3, 2, 2], [2, 2, 3, 3], [9, 9, 9, 9]]], "float32")
 SCORES = np.array([[[0.5, 0.9, 0.7, 0.7, 0.8]]], "float32")
@@ -42,7 +42,7 @@ def test_records_of_another_class_stay(computed):
 
 
 def test_anchors_at_the_middle_of_each_place(computed):
-    found = computed(lambda: boxes.multibox_prior((1, 2), (1.0,), (1.0,)))
+    found = computed(lambda: multibox.multibox_prior((1, 2), (1.0,), (1.0,)))
     np.testing.assert_allclose(found, [[[0, 0, 0.5, 1], [0.5, 0, 1, 1]]])
 
 
@@ -51,7 +51,7 @@ def test_an_anchor_that_is_moved_and_grows(computed):
     offsets = np.array([[1, 0, np.log(2), 0]], "float32")
 
     def decoded(p, o, a):
-        return boxes.multibox_transform_loc(p, o, a, clip=False, variances=(1.0, 1.0, 1.0, 1.0))
+        return multibox.multibox_transform_loc(p, o, a, clip=False, variances=(1.0, 1.0, 1.0, 1.0))
 
     found, count = computed(decoded, probabilities, offsets, anchor)
     np.testing.assert_allclose(found, [[[0, 0.8, 1, 0, 5, 4]]], rtol=1e-6)
@@ -113,7 +113,7 @@ def test_devices_decode_anchors_as_processors(as_defined, random, threshold, cou
     arrays[0][0, :, 3] = np.nan
 
     def decoded(*views):
-        return boxes.multibox_transform_loc(*views, threshold)
+        return multibox.multibox_transform_loc(*views, threshold)
 
     as_defined(decoded, *arrays)
 

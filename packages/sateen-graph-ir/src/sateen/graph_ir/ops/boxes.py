@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS
-from sateen.topi.computations import boxes
+from sateen.topi.computations import boxes, multibox
 from sateen.topi.dimensions import may_be_at_least, numbers
 from sateen.topi.operators import Operator, require
 from sateen.topi.schedules import Computation
@@ -125,7 +125,7 @@ class MultiBoxPrior(Operator):
 
     def compute(self, *, outputs: Sequence[TensorType]) -> Computation:
         shape = numbers(self.shape)
-        return boxes.multibox_prior(shape, self.sizes, self.ratios, self.steps, self.offsets, self.clip)
+        return multibox.multibox_prior(shape, self.sizes, self.ratios, self.steps, self.offsets, self.clip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,8 @@ class MultiBoxTransformLoc(Operator):
     def compute(
         self, probabilities: View, offsets: View, anchors: View, *, outputs: Sequence[TensorType]
     ) -> Computation:
-        return boxes.multibox_transform_loc(probabilities, offsets, anchors, self.threshold, self.clip, self.variances)
+        given = probabilities, offsets, anchors
+        return multibox.multibox_transform_loc(*given, self.threshold, self.clip, self.variances)
 
 
 OPS = (MultiBoxPrior, MultiBoxTransformLoc, NonMaxSuppression, SuppressRecords)

@@ -1,4 +1,4 @@
-"""Boxes of detectors: anchors, their decoding, and the suppression of boxes that overlap better ones.
+"""Boxes of detectors: the suppression of boxes that overlap better ones.
 
 The number of boxes that remain depends on the data, so outputs have room for all, and counts say how much is used.
 """
@@ -7,31 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
-from typing import Any
-
-import numpy as np
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations.arguments import (
-    require,
     require_count,
     require_floats,
-    require_integers,
     require_one_of,
     require_rank,
-    require_same_type,
     require_shape,
     require_views,
 )
-from sateen.topi.computations.block_sorts import PLACE, BlockSort, held_type
+from sateen.topi.computations.block_sorts import PLACE
 from sateen.topi.computations.block_suppression import NONE, BlockSuppression, sorted_places
+from sateen.topi.computations.counters import Counter
 from sateen.topi.computations.heaps import Heap
 from sateen.topi.schedules import Computation, each_thread, loop_kind, one_thread, shared_out, written
-from sateen.topi.types import View, compute
+from sateen.topi.types import View
 
 FORMS = ("corners", "diagonal", "center")
 """How four numbers are a box: the corner that is low along both axes and the one that is high, where a box whose high
@@ -67,7 +61,7 @@ def non_max_suppression(
             with ib.for_range(0, count, "i") as i, ib.if_scope(_takes_part(score[b, c, i], score_threshold)):
                 queue.append(i)
             queue.order()
-            kept = _Counter(ib, "kept")
+            kept = Counter(ib, "kept")
             with ib.while_scope(te.all(queue.size.value > 0, kept.value < most)):
                 best = queue.take()
                 place = ib.let("place", best.astype("index"))
@@ -167,7 +161,7 @@ def suppress_records(data: View, how: Records) -> Computation:
                 queue.append(i)
             queue.order()
             limit = how.most or count
-            tried, kept, written = (_Counter(ib, n) for n in ("tried", "kept", "written"))
+            tried, kept, written = (Counter(ib, n) for n in ("tried", "kept", "written"))
             places = ib.allocate("int64", (max(count, 1),), name="places")
             with ib.while_scope(te.all(queue.size.value > 0, tried.value < limit)):
                 place = ib.let("place", queue.take().astype("index"))
@@ -272,28 +266,13 @@ def _copy_record(
         result[(*to, d)] = value
 
 
-class _Counter:
-    """A number that statements change."""
-
-    def __init__(self, ib: IRBuilder, name: str) -> None:
-        self._number = ib.allocate("int64", (1,), name=name)
-        self._number[0] = te.const(0, "int64")
-
-    @property
-    def value(self) -> Expr:
-        return self._number[0]
-
-    def increase(self, by: int = 1) -> None:
-        self._number[0] = self.value + by
-
-
 class _Queue:
     """Indices in order of their scores, highest first, and of equal ones the lowest first: a heap that is emptied."""
 
     def __init__(self, ib: IRBuilder, room: int, score: Callable[[Expr], Expr]) -> None:
         self._ib, self._score = ib, score
         self._indices = ib.allocate("int64", (max(room, 1),), name="queue")
-        self.size = _Counter(ib, "size")
+        self.size = Counter(ib, "size")
         self._heap = Heap(ib, self._belongs_below, self._swap)
 
     def append(self, index: Expr) -> None:
@@ -368,8 +347,8 @@ def _is_overlapped(
     concerns: Callable[[Expr], Expr] | None = None,
 ) -> Expr:
     """Whether one of the first `kept` boxes overlaps `one` by more than the threshold, if it `concerns` it."""
-    found = _Counter(ib, "found")
-    j = _Counter(ib, "j")
+    found = Counter(ib, "found")
+    j = Counter(ib, "j")
     with ib.while_scope(te.all(j.value < kept, found.value.equal(0))):
         at = ib.let("at", j.value.astype("index"))
         exceeds = one.overlap(other(at)) > te.const(threshold, one.area.dtype)
@@ -377,142 +356,3 @@ def _is_overlapped(
             found.increase()
         j.increase()
     return found.value > 0
-
-
-def multibox_prior(
-    shape: Sequence[int],
-    sizes: Sequence[float],
-    ratios: Sequence[float],
-    steps: Sequence[float] = (-1.0, -1.0),
-    offsets: Sequence[float] = (0.5, 0.5),
-    clip: bool = False,
-) -> Computation:
-    """Anchors of a feature map [height, width]: [1, height·width·(sizes + ratios - 1), 4], low and high corners (x, y).
-
-    At each place all sizes with the first ratio, then the first size with the other ratios, in units of the picture
-    (Liu et al., SSD, 2016; MXNet MultiBoxPrior). `steps` and `offsets` are (y, x); steps of 0 or less are 1 / extent.
-    """
-    name = "multibox_prior"
-    require_integers(name, "shape", shape, 2, 1)
-    require(len(steps) == len(offsets) == 2, name, "steps and offsets (y, x)", f"{list(steps)} and {list(offsets)}")
-    require(len(sizes) > 0 and len(ratios) > 0, name, "sizes and ratios", f"{list(sizes)} and {list(ratios)}")
-    require(all(r > 0 for r in ratios), name, "ratios above 0", list(ratios))
-    height, width = shape
-    kinds = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
-    halves = np.array([(s * height / width * sqrt(r) / 2, s / sqrt(r) / 2) for s, r in kinds], np.float32)
-    half = te.constant(halves, "halves")
-    step_y, step_x = (step if step > 0 else 1 / n for step, n in zip(steps, shape, strict=True))
-
-    def element(_: Expr, anchor: Expr, d: Expr) -> Expr:
-        place, kind = anchor // len(kinds), anchor % len(kinds)
-        x = ((place % width).astype("float32") + offsets[1]) * step_x
-        y = ((place // width).astype("float32") + offsets[0]) * step_y
-        extent = half(kind, d % 2)
-        value = te.select((d % 2).equal(0), x, y) + te.select(d < 2, -extent, extent)
-        return te.minimum(te.maximum(value, 0.0), 1.0) if clip else value
-
-    return Computation((compute((1, height * width * len(kinds), 4), element, name),))
-
-
-def multibox_transform_loc(
-    probabilities: View,
-    offsets: View,
-    anchors: View,
-    threshold: float = 0.01,
-    clip: bool = True,
-    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
-) -> Computation:
-    """Records [B, N, 6] (class, score, low and high corner) of anchors whose best class is not the background, and
-    their counts [B]; the rest is -1 (MXNet MultiBoxDetection before suppression).
-
-    probabilities [B, classes, N], background first; offsets [B, 4·N] of centres and logarithms of extents, times
-    `variances` in units of the anchors [1, N, 4]. A score below `threshold` is none. Of equal classes the first counts.
-    """
-    name = "multibox_transform_loc"
-    require_views(name, probabilities=probabilities, offsets=offsets, anchors=anchors)
-    require_floats(name, probabilities=probabilities)
-    require_same_type(name, probabilities=probabilities, offsets=offsets, anchors=anchors)
-    require_rank(name, "probabilities [B, classes, N]", probabilities, 3)
-    batch, classes, count = probabilities.shape
-    require_shape(name, "offsets", offsets, (batch, 4 * count))
-    require_shape(name, "anchors", anchors, (1, count, 4))
-    require(len(variances) == 4, name, "four variances", list(variances))
-    kind = probabilities.dtype
-
-    def best_class(ib: IRBuilder, probability: BufferPointer, b: Expr, i: Expr) -> tuple[BufferPointer, BufferPointer]:
-        """The score of an anchor's best class, and the class, 0 if the score is none."""
-        best, chosen = ib.allocate(kind, (1,), name="best"), ib.allocate("int64", (1,), name="chosen")
-        best[0], chosen[0] = te.const(-1.0, kind), te.const(0, "int64")
-        with ib.for_range(1, classes, "c") as c, ib.if_scope(probability[b, c, i] > best[0]):
-            best[0], chosen[0] = probability[b, c, i], c
-        with ib.if_scope(best[0] < te.const(threshold, kind)):
-            chosen[0] = te.const(0, "int64")
-        return best, chosen
-
-    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
-        ib = ir_builder.create()
-        probability, offset, anchor = (ib.buffer_ptr(b) for b in ins)
-        result, number = (ib.buffer_ptr(b) for b in outs)
-        with ib.for_range(0, batch, "b", loop_kind(batch * classes * count)) as b:
-            found = _Counter(ib, "found")
-            with ib.for_range(0, count, "i") as i:
-                best, chosen = best_class(ib, probability, b, i)
-                with ib.if_scope(chosen[0] > 0):
-                    to = ib.let("to", found.value.astype("index"))
-                    result[b, to, 0], result[b, to, 1] = (chosen[0] - 1).astype(kind), best[0]
-                    _decode(ib, result, (b, to), [anchor[0, i, d] for d in range(4)],
-                            [offset[b, i * 4 + d] * variances[d] for d in range(4)], clip)  # fmt: skip
-                    found.increase()
-            number[b] = found.value
-            with ib.for_range(found.value.astype("index"), count, "i") as i, ib.for_range(0, 6, "d") as d:
-                result[b, i, d] = te.const(-1.0, kind)
-        return ib.get()
-
-    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
-        ib = ir_builder.create()
-        probability, offset, anchor = (ib.buffer_ptr(b) for b in ins)
-        result, number = (ib.buffer_ptr(b) for b in outs)
-        scores = ib.allocate(held_type(kind), (batch, count), "global", "scores")
-        found = ib.allocate(PLACE, (batch, count), "global", "classes")
-        order = ib.allocate(PLACE, (batch, count), "global", "order")
-        with each_thread(ib, batch * count, gpu) as e:
-            b, i = ib.let("b", e // count), ib.let("i", e % count)
-            best, chosen = best_class(ib, probability, b, i)
-            scores[b, i], found[b, i] = best[0].astype(scores.dtype), chosen[0].astype(PLACE)
-
-        def store(b: Expr, rank: Expr, is_found: Expr, place: Expr) -> None:
-            order[b, rank] = te.select(is_found > 0, place, te.const(NONE, PLACE))
-
-        sort = BlockSort(ib, batch, count, count, PLACE, lambda one, other: one > other, gpu)
-        sort.run(lambda b, i: (found[b, i] > 0).astype(PLACE), store)
-        with each_thread(ib, batch * count, gpu) as e:
-            b, to = ib.let("b", e // count), ib.let("to", e % count)
-            following = te.select(to + 1 < count, order[b, te.minimum(to + 1, count - 1)], te.const(NONE, PLACE))
-            with ib.if_scope(order[b, to] >= 0):
-                i = ib.let("i", order[b, to].astype("index"))
-                result[b, to, 0], result[b, to, 1] = (found[b, i] - 1).astype(kind), scores[b, i].astype(kind)
-                _decode(ib, result, (b, to), [anchor[0, i, d] for d in range(4)],
-                        [offset[b, i * 4 + d] * variances[d] for d in range(4)], clip)  # fmt: skip
-                with ib.if_scope(following < 0):
-                    number[b] = to + 1
-            with ib.else_scope():
-                with ib.for_range(0, 6, "d") as d:
-                    result[b, to, d] = te.const(-1.0, kind)
-                with ib.if_scope(to.equal(0)):
-                    number[b] = te.const(0, "int64")
-        return ib.get()
-
-    inputs, by_blocks = [probabilities, offsets, anchors], body_of_blocks if count else None
-    return written(name, [((batch, count, 6), kind), ((batch,), "int64")], inputs, body, by_blocks)
-
-
-def _decode(
-    ib: IRBuilder, result: BufferPointer, to: tuple[Any, Any], anchor: list[Expr], offset: list[Expr], clip: bool
-) -> None:
-    """Write the box at an offset from an anchor to columns 2 to 5 of a record."""
-    for axis in range(2):
-        extent = ib.let("extent", anchor[axis + 2] - anchor[axis])
-        centre = offset[axis] * extent + (anchor[axis] + anchor[axis + 2]) * 0.5
-        half = te.exp(offset[axis + 2]) * extent * 0.5
-        for d, value in ((2 + axis, centre - half), (4 + axis, centre + half)):
-            result[(*to, d)] = te.minimum(te.maximum(value, 0.0), 1.0) if clip else value
