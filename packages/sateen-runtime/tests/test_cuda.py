@@ -9,6 +9,7 @@ import ctypes
 import gc
 import re
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -233,6 +234,25 @@ def test_a_kernel_that_faults_loses_the_device(device: OpenDevice, cuda_stub: ct
         work()
     with pytest.raises(DeviceLostError, match="the last kernels are double"):
         device.allocate(4)
+
+
+@pytest.mark.parametrize("way", ["write", "read"])
+def test_the_host_s_memory_of_a_copy_is_kept_until_it_has_ended(
+    device: OpenDevice, cuda_stub: ctypes.CDLL, way: str
+) -> None:
+    memory, host = device.allocate(64), np.zeros(16, np.float32)
+    alive = weakref.ref(host)
+    cuda_stub.stub_hang(1)
+    if way == "write":
+        device.queue_write(memory.part(), host.ctypes.data, host, queue=2)
+    else:
+        device.queue_read(host.ctypes.data, memory.part(), host, queue=2)
+    del host
+    gc.collect()
+    assert alive() is not None
+    cuda_stub.stub_hang(0)
+    device.sync()
+    assert alive() is None
 
 
 def test_a_device_that_never_answers_is_lost(device: OpenDevice, cuda_stub: ctypes.CDLL) -> None:
