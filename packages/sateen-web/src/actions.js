@@ -23,9 +23,10 @@ const LAUNCH = ["kernel", "grid", "block", "places", "scalars", "step", "shared"
 /**
  * The actions of a manifest, in the order of its steps, of which there are `steps`; `blocks` are {size, isHost}.
  *
- * Each is a launch, with its kernel, places, scalars, grid, threads of a block and shared bytes, or has a `kind`: "copy" of
- * `source` to `to`, "if" with `condition`, `then` and `otherwise`, "repeat" with `count`, `number`, `body` and `rows`, or
- * "while" with `condition`, `most`, `number` and `body`. Throws ArtifactError for others, and for places outside of blocks.
+ * Each has a `kind`: "launch" of a kernel, with its places, scalars, grid, threads of a block and shared bytes, "copy" of
+ * `source` to `to`, "if" with `condition`, `then` and `otherwise`, "repeat" with `count`, `number`, `body` and `rows`,
+ * "while" with `condition`, `most`, `number` and `body`. Throws ArtifactError for others, and for places outside of
+ * blocks.
  */
 export function actionsOf(value, blocks, steps) {
   const actions = new Reader(blocks).actions(value, "the launches", 0);
@@ -53,6 +54,7 @@ class Reader {
   #left = MOST_LAUNCHES;
 
   #kinds = {
+    launch: (value) => this.#launch(value),
     copy: (value) => this.#copy(value),
     if: (value, depth) => this.#choice(value, depth),
     repeat: (value, depth) => this.#repetition(value, depth),
@@ -75,9 +77,10 @@ class Reader {
   #action(value, depth) {
     const keys = Object.keys(objectOf(value, "an action"));
     if (Object.hasOwn(value, "call")) {
+      const called = textOf(value.call, "the name of a function", 512);
       throw new ArtifactError(
-        `expected a network that is on its device, found a call of ${textOf(value.call, "the name of a function", 512)} on ` +
-          "the host: compile the model for WebAssembly",
+        `expected a network that is on its device, found a call of ${called} on the host: ` +
+          "compile the model for WebAssembly",
       );
     }
     const kinds = Object.keys(this.#kinds).filter((kind) => keys.includes(kind));
@@ -86,7 +89,8 @@ class Reader {
       throw new ArtifactError(`expected the launch of a kernel, found a step of ${found}; renew sateen-web`);
     }
     if (kinds.length > 1) throw new ArtifactError(`expected an action of one kind, found ${kinds.join(", ")}`);
-    const action = kinds.length === 0 ? this.#launch(value) : { kind: kinds[0], ...this.#kinds[kinds[0]](value, depth) };
+    const [kind = "launch"] = kinds;
+    const action = { kind, ...this.#kinds[kind](value, depth) };
     action.step = integerOf(value.step, "the step of an action", 0, MOST_LAUNCHES);
     const other = bodyOf(action).find(({ step }) => step !== action.step);
     if (other !== undefined) {
@@ -98,12 +102,12 @@ class Reader {
   #launch(value) {
     const fields = fieldsOf(value, "a launch", LAUNCH, { more: false });
     const kernel = textOf(fields.kernel, "the name of a kernel", 512);
-    const places = listOf(fields.places, "the places", MOST_ARGUMENTS).map((place) => this.#place(place, `kernel "${kernel}"`));
+    const listed = listOf(fields.places, "the places", MOST_ARGUMENTS);
+    const places = listed.map((place) => this.#place(place, `kernel "${kernel}"`));
     if (places.some(({ block }) => this.#blocks[block].isHost)) {
       throw new ArtifactError(`expected places on the device, found one on the host, given to kernel "${kernel}"`);
     }
     return {
-      kind: "launch",
       kernel,
       grid: three(fields.grid, "the grid", 0),
       block: three(fields.block, "the threads of a block", 1),
@@ -195,9 +199,10 @@ class Reader {
       integerOf(listed[2], "a size", 0, MOST),
     ];
     if (block >= this.#blocks.length || offset + size > this.#blocks[block].size) {
+      const sizes = this.#blocks.map((b) => b.size).join(", ");
       throw new ArtifactError(
-        `expected places within blocks of [${this.#blocks.map((b) => b.size).join(", ")}] bytes, found ${size} bytes from ` +
-          `${offset} on in block ${block}, given to ${whose}`,
+        `expected places within blocks of [${sizes}] bytes, found ${size} bytes from ${offset} on in block ${block}, ` +
+          `given to ${whose}`,
       );
     }
     return { block, offset, size };

@@ -77,9 +77,9 @@ class Parameter {
 }
 
 /**
- * The artifact in bytes, its manifest checked; `library`, `parameters` and, for a device, `kernels` are sections, checked
- * when they are read. `memory` is what each device has, {isHost, arrays, parameters, workspace}, and `blocks` are the parts
- * of memory of a run, {size, isHost}: inputs, outputs, then parameters and workspace of each device.
+ * The artifact in bytes, its manifest checked; `library`, `parameters` and, for a device, `kernels` are sections,
+ * checked when they are read. `memory` is what each device has, {isHost, arrays, parameters, workspace}, and `blocks` are
+ * the parts of memory of a run, {size, isHost}: inputs, outputs, then parameters and workspace of each device.
  *
  * Throws ArtifactError for bytes that are cut short, altered, of another version or no artifact.
  */
@@ -225,7 +225,8 @@ function memoryOf(fields, count, parameterBytes) {
 }
 
 function placedOf(value) {
-  const fields = fieldsOf(value, "the memory of a device", ["device", "arrays", "parameters", "workspace"], { more: false });
+  const keys = ["device", "arrays", "parameters", "workspace"];
+  const fields = fieldsOf(value, "the memory of a device", keys, { more: false });
   const device = textOf(fields.device, "the name of a device", 64);
   if (!["cpu(0)", "webgpu(0)"].includes(device)) {
     throw new ArtifactError(`expected a network on webgpu(0) and the host, found a part of it on ${device}`);
