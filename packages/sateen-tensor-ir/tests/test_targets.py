@@ -267,3 +267,13 @@ def test_a_cache_whose_size_the_system_does_not_tell_is_left_out(
     machine._host_caches.cache_clear()
     assert Machine.of("llvm").l1_bytes == 32 << 10
     machine._host_caches.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "in_step"),
+    [("opencl", True), ("opencl -mcpu=processor", False), ("cuda", True), ("webgpu", True), ("metal", True)],
+)
+def test_threads_run_in_step_but_on_a_processor_that_is_a_device(text: str, in_step: bool) -> None:
+    gpu = Machine.of(text).gpu
+    assert gpu is not None
+    assert gpu.runs_in_step is in_step

@@ -19,7 +19,7 @@ class Gpu:
     """Threads that a unit holds at once; it runs some while others wait for memory."""
     warp: int
     """Threads that run in step, and whose neighbouring accesses are one. 1 on a processor, where a thread has vectors
-    of its own and waits for no other, so that shared memory is of no use."""
+    of its own and waits for no other."""
     block_threads: int
     shared_bytes: int
     """Memory that the threads of a block share."""
@@ -46,6 +46,11 @@ class Gpu:
     """The types of factors that warps multiply as tiles (`wmma`), and the multiply-adds of a unit in the time that its
     threads take for one of float32. None for generations without a row, which may be older than any with such products,
     and none but in PTX, which alone has the instructions."""
+
+    @property
+    def runs_in_step(self) -> bool:
+        """Whether the threads of a block run together, so that they gain by sharing memory. A processor's do not."""
+        return self.warp > 1
 
     def product_rate(self, dtype: DType) -> float:
         """The rate of products of tiles of a type; 0 where there are none."""

@@ -69,7 +69,7 @@ class Computation:
         Raises ExpressionError if its outputs have other types than these.
         """
         gpu = machine.gpu
-        if self.by_blocks is None or gpu is None or gpu.warp == 1:
+        if self.by_blocks is None or gpu is None or not gpu.runs_in_step:
             return self
         found = self.by_blocks(gpu)
         expected, given = ([TensorType.of(v.dtype, v.shape, v.layout) for v in c.outputs] for c in (self, found))

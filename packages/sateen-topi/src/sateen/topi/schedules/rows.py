@@ -153,14 +153,14 @@ class Rows:
             bind_elements(stage, [*outer, *row, *inner])
             return
         loops = self._blocks(stage, outer, row, inner, shares, gpu)
-        if gpu.warp == 1:
+        if not gpu.runs_in_step:
             self._compute_alone(s, statistics, stage, loops, columns)
         else:
             self._compute_together(s, kept, stage, loops, shares, tail)
 
     def _kept_in_blocks(self, shares: Shares, gpu: Gpu) -> list[te.Tensor]:
         """The stages that are not computed where they are read: statistics, and what shared memory holds of a row."""
-        has_room = shares.parts == 1 and gpu.warp > 1
+        has_room = shares.parts == 1 and gpu.runs_in_step
         room = gpu.shared_bytes // RESIDENT_BLOCKS if has_room else 0
         size = shares.results * self.length
         return [t for t in self.stages if t.op.reduce_axis or (t.ndim == 3 and size * t.dtype.bytes <= room)]
@@ -187,7 +187,7 @@ class Rows:
             stage.reorder(block, several, i, r)
             own = stage.fuse(several, i)
         elif across:
-            i, own = stage.split(stage.fuse(*inner), shares.results, tail="shift" if gpu.warp == 1 else "guard")
+            i, own = stage.split(stage.fuse(*inner), shares.results, tail="guard" if gpu.runs_in_step else "shift")
             stage.reorder(o, i, own, r)
             block = stage.fuse(o, i)
         else:

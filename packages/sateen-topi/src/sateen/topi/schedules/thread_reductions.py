@@ -49,10 +49,10 @@ class Shares:
     def of(results: int, terms: int, neighbours: int, columns: int, gpu: Gpu) -> Shares:
         """Those of reductions to `results` of `terms` each. `neighbours` results have terms that are neighbours in
         memory; 1 if the terms of one are. `columns` are the most that a thread with vectors has at a time."""
-        if gpu.warp == 1 and neighbours == 1:
+        if not gpu.runs_in_step and neighbours == 1:
             alone = min(-(-results // gpu.units), -(-LONGEST_SUM // terms))
             return Shares(alone, 1, parts_of(-(-results // alone), terms, columns, gpu))
-        if gpu.warp == 1:
+        if not gpu.runs_in_step:
             width = min(neighbours, columns)
             return Shares(width, 1, parts_of(-(-results // width), terms, 1, gpu))
         most = min(gpu.block_threads, ELEMENT_THREADS)
@@ -89,17 +89,17 @@ def reduce_by_threads(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, nei
     """
     for tensor in between(reduction, host):
         s[tensor].compute_inline()
-    if gpu.warp == 1 and neighbours > 1:
+    if not gpu.runs_in_step and neighbours > 1:
         neighbours = shape_of(host)[_column(host)]
     op = s[reduction].op
     terms, columns = prod(extent_of(axis.extent) for axis in op.reduce_axis), own_columns(t.dtype for t in op.inputs)
     shares = Shares.of(elements(reduction), terms, neighbours, columns, gpu)
     if shares.parts > 1:
-        turns = columns if gpu.warp == neighbours == 1 else shares.threads
+        turns = columns if neighbours == 1 and not gpu.runs_in_step else shares.threads
         partial = _cut(s, reduction, -(-terms // (shares.parts * turns)) * turns, neighbours)
         reduce_by_threads(s, partial, partial, neighbours, gpu)
         reduce_by_threads(s, reduction, host, neighbours, gpu)
-    elif gpu.warp > 1:
+    elif gpu.runs_in_step:
         _share(s, reduction, host, shares, neighbours)
     elif neighbours == 1:
         _along_alone(s, reduction, host, shares.results, columns)

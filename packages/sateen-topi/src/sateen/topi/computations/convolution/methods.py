@@ -42,7 +42,7 @@ def device_candidates(problem: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
     *outer, width = problem.output
     if 0 in (batch, channels, *problem.output):
         return []
-    if gpu.warp == 1:
+    if not gpu.runs_in_step:
         return strips(prod([batch, *outer]), outputs, width, channels * prod(kernel), problem.dtype, gpu)
     found = [*rectangles.candidates(problem.on_a_line, gpu), *winograd_by_threads.candidates(problem, gpu)]
     return sorted(found, key=lambda c: c.cycles)

@@ -40,7 +40,7 @@ def device_candidates(p: ProductShapes, gpu: Gpu) -> list[Candidate]:
     for a product without elements or terms."""
     if 0 in (p.batch, p.rows, p.columns, p.terms):
         return []
-    if gpu.warp == 1:
+    if not gpu.runs_in_step:
         return strips(p.batch, p.rows, p.columns, p.terms, p.dtype, gpu)
     element_bytes = accumulator_type(p.dtype).bytes
 

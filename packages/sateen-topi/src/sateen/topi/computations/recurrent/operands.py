@@ -52,7 +52,7 @@ class Settings:
 def weight_layout(machine: Machine, dtype: DType) -> Layout | None:
     """The layout of weights of a type for a machine: in reading order, panels of VECTORS vectors of gates, term by
     term. None is row-major, for devices whose threads read a row together."""
-    if machine.gpu is not None and machine.gpu.warp > 1:
+    if machine.gpu is not None and machine.gpu.runs_in_step:
         return None
     return Layout((0, 1, 2, Block(1, VECTORS * machine.lanes(dtype))))
 
