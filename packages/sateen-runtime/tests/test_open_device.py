@@ -18,6 +18,7 @@ from sateen import runtime
 from sateen.runtime.device import Device, DeviceKind, opencl
 from sateen.runtime.devices import DeviceDescription, MemoryPart, OpenDevice, OpenDevices
 from sateen.runtime.devices.driver import DriverError, Fault, MissingDriverError
+from sateen.runtime.devices.opened import MOST_AHEAD
 from sateen.runtime.errors import ArgumentError, DeviceError, DeviceLostError, OutOfMemoryError
 
 DESCRIPTION = DeviceDescription(
@@ -243,6 +244,21 @@ def test_a_wait_has_an_end(example: tuple[Example, OpenDevice]) -> None:
     connection.is_idle = False
     with pytest.raises(DeviceLostError, match=r"its work did not end within 0\.01 s"):
         device.sync(limit=0.01)
+
+
+def test_a_queue_has_few_kernels_whose_end_nobody_has_seen(example: tuple[Example, OpenDevice]) -> None:
+    connection, device = example
+    device.limit = 0.01
+    prepared = device.prepare(device.load(b"code"), "f", (1, 1, 1), (1, 1, 1), [])
+
+    def launch(count: int) -> None:
+        for _ in range(count):
+            device.launch(prepared)
+
+    launch(1000)
+    connection.is_idle = False
+    with pytest.raises(DeviceLostError, match=r"its work did not end within 0\.01 s"):
+        launch(2 * MOST_AHEAD)
 
 
 ENDLESS = """

@@ -29,6 +29,8 @@ from sateen.runtime.errors import ArgumentError, DeviceError, DeviceLostError, O
 from sateen.runtime.fork_safe import ending
 
 LIMIT = 60.0
+MOST_AHEAD = 32
+"""The launches after which a queue has to have got to where it was as many launches ago."""
 _SPIN = 50e-6
 _LONGEST_NAP = 1e-3
 _REMEMBERED = 4
@@ -93,6 +95,14 @@ class PreparedLaunch:
         object.__setattr__(self, "_end", ending(self, kernels.device._discarded, self.ready))
 
 
+@dataclass(slots=True, eq=False)
+class _Ahead:
+    """The launches in a queue since its mark, which is an event behind those before."""
+
+    launches: int = 0
+    mark: Event | None = None
+
+
 class OpenDevice:
     """One device of this process.
 
@@ -111,6 +121,7 @@ class OpenDevice:
         self._memory: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
         self._busy: set[int] = set()
         """The queues with work that nobody has waited for."""
+        self._ahead: dict[int, _Ahead] = {}
         self._lent: deque[tuple[Event, object]] = deque()
         """What the host's memory of queued copies belongs to, until they have ended."""
         self._process = os.getpid()
@@ -214,14 +225,26 @@ class OpenDevice:
         return PreparedLaunch(known_as, self._do(f"prepare kernel {known_as}", make), (kernels, *kept))
 
     def launch(self, prepared: PreparedLaunch, queue: int = 0) -> None:
-        """Queue a kernel."""
+        """Queue a kernel, behind at most `2 * MOST_AHEAD` others: this waits for earlier ones, each time for the limit
+        of one wait. So a program may have thousands, and a driver may make their code when they first run.
+        """
         self.require_usable()
+        self._keep_up(queue)
         self._recent.append(prepared.kernel)
         self._busy.add(queue)
         try:
             self._connection.launch(queue, prepared.ready)
         except DriverError as error:
             raise self._failed(f"launch kernel {prepared.kernel}", error) from None
+
+    def _keep_up(self, queue: int) -> None:
+        """After each `MOST_AHEAD` launches, wait for those before them."""
+        ahead = self._ahead.setdefault(queue, _Ahead())
+        if ahead.launches == MOST_AHEAD:
+            reached, ahead.mark, ahead.launches = ahead.mark, self.record(queue), 0
+            if reached is not None:
+                self.reach(reached)
+        ahead.launches += 1
 
     def joined(self, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
         """Launches that ran before as one, for any number of times, in their order; None if the driver has no way."""
