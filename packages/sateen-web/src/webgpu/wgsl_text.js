@@ -1,5 +1,5 @@
 /**
- * The text of kernels in WGSL: its parts, and bindings that are merged, or in windows (docs/design/devices.md of sateen).
+ * The text of kernels in WGSL: its parts, and bindings that are merged, or in windows (docs/design/kernels.md of sateen).
  *
  * WebGPU refuses a kernel that reads a buffer and writes it through two bindings, in other parts too, and one that binds
  * overlapping parts to be written. So all bindings of a buffer that is written are made to be written, and places that

@@ -1,4 +1,4 @@
-"""The text of kernels in WGSL: its parts, and bindings that are merged, or in windows (docs/design/devices.md).
+"""The text of kernels in WGSL: its parts, and bindings that are merged, or in windows (docs/design/kernels.md).
 
 WebGPU refuses a kernel that reads a buffer and writes it through two bindings, in other parts too, and one that binds
 overlapping parts to be written. So all bindings of a buffer that is written are made to be written, and places that

@@ -3,7 +3,7 @@
 The text begins with what kernels share. Then each kernel has a part of its own, whose first line is `// kernel NAME`;
 the second says how many iterations its loops have, if that is known.
 Group 0 has its bindings: 0 is a struct of numbers, which are 0, the first word of each buffer in its binding, and the
-scalars; the others are its buffers in their order. Each binding is declared in one line (docs/design/devices.md).
+scalars; the others are its buffers in their order. Each binding is declared in one line (docs/design/kernels.md).
 """
 
 from __future__ import annotations
