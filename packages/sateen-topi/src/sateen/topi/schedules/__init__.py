@@ -59,6 +59,7 @@ from sateen.topi.schedules.warp_tiles import (
     schedule_warp_tiles,
     store_lanes,
     warp_tile_time,
+    whole_terms,
 )
 from sateen.topi.schedules.written_loops import written
 
@@ -129,5 +130,6 @@ __all__ = [
     "unflattened",
     "vector_of",
     "warp_tile_time",
+    "whole_terms",
     "written",
 ]

@@ -16,6 +16,7 @@ from sateen.tensor_ir import te
 from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
+from sateen.topi.schedules.register_tiles import between
 from sateen.topi.schedules.thread_tiles import (
     BUSY_THREADS,
     GLOBAL_COST,
@@ -71,6 +72,11 @@ class WarpTile:
         return 2 * factors + 4 * SIDE * SIDE * self.warps
 
 
+def whole_terms(terms: int) -> int:
+    """The terms of a sum with those that make whole tiles of it, which are zeros in shared memory."""
+    return -(-terms // SIDE) * SIDE
+
+
 def fitting_warp_tiles(rows: int, columns: int, terms: int, gpu: Gpu) -> Iterator[WarpTile]:
     """The tiles of a product that a device has place for; none is larger than the product, whose `terms` they divide.
 
@@ -117,7 +123,7 @@ class Factor:
 
 def schedule_warp_tiles(
     s: te.Schedule,
-    host: te.Stage,
+    output: te.Tensor,
     grid: Sequence[IterVar],
     rows: IterVar,
     columns: IterVar,
@@ -126,11 +132,15 @@ def schedule_warp_tiles(
     tile: WarpTile,
     lanes: int,
 ) -> None:
-    """Blocks of warps for the loops `rows` and `columns` of the host, which is outside of `master`, and those of `grid`
-    around them. The terms of the sum are its first reduction axis; of others, each iteration is a step of its own.
+    """Blocks of warps for the loops `rows` and `columns` of the output, which reads `master`, and those of `grid`
+    around them. What lies between both is computed where the output is. The terms of the sum are its first reduction
+    axis; of others, each iteration is a step of its own.
 
     A thread stores so many `lanes` at once.
     """
+    for tensor in between(master, output):
+        s[tensor].compute_inline()
+    host = s[output]
     kind = KINDS[str(factors[0].tensor.dtype)]
     sums = s.cache_write(master, "warp")
     s[master].set_scope("warp")

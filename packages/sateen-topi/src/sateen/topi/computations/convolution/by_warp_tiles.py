@@ -13,14 +13,13 @@ from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr
 from sateen.tensor_ir.targets import Gpu
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes
-from sateen.topi.computations.products import WARP_TERMS, ProductShapes, Warped, warp_candidates
+from sateen.topi.computations.products import ProductShapes, Warped, warp_candidates
 from sateen.topi.computations.windows import Window
 from sateen.topi.methods import Candidate
 from sateen.topi.schedules import (
     Computation,
     Factor,
     access_lanes,
-    between,
     extent_of,
     flattened,
     host_on_device,
@@ -28,6 +27,7 @@ from sateen.topi.schedules import (
     schedule_warp_tiles,
     store_lanes,
     unflattened,
+    whole_terms,
 )
 from sateen.topi.types import FLOAT32, Layout, View
 
@@ -57,7 +57,7 @@ def conv_on_warps(data: View, weight: View, bias: View | None, window: Window, m
     n, channels, *spatial = data.shape
     outputs = weight.shape[0]
     out = window.output(spatial)
-    terms = -(-channels // WARP_TERMS) * WARP_TERMS
+    terms = whole_terms(channels)
     channel = te.reduce_axis(terms, "c")
     taps = [te.reduce_axis(extent, f"k{d}") for d, extent in enumerate(window.kernel)]
     zero = te.const(0, data.dtype)
@@ -117,8 +117,6 @@ class _Plan:
         gpu = machine.gpu
         assert gpu is not None
         host = host_on_device(s, self.result, output)
-        for tensor in between(self.master, host):
-            s[tensor].compute_inline()
         tile, stage = self.method.tile, s[host]
         n, o, *position = stage.axes
         stage.reorder(o, n, *position)
@@ -132,4 +130,4 @@ class _Plan:
         right = Factor(self.right, (channel, *taps), place, channel, lanes)
         columns = stage.fuse(n, *position)
         lanes = store_lanes(host, width, gpu)
-        schedule_warp_tiles(s, stage, [], o, columns, self.master, (left, right), tile, lanes)
+        schedule_warp_tiles(s, host, [], o, columns, self.master, (left, right), tile, lanes)

@@ -1,7 +1,7 @@
 """Products of matrices: computations, methods and schedules, by the kind of machine; determinants."""
 
 from sateen.topi.computations.products.by_thread_tiles import Tiled
-from sateen.topi.computations.products.by_warp_tiles import WARP_TERMS, Warped, warp_candidates
+from sateen.topi.computations.products.by_warp_tiles import Warped, warp_candidates
 from sateen.topi.computations.products.determinants import determinant
 from sateen.topi.computations.products.matrix_product import matmul, packed_layout
 from sateen.topi.computations.products.methods import Packed, Strassen, matmul_candidates
@@ -15,7 +15,6 @@ from sateen.topi.computations.products.strassen import (
 
 __all__ = [
     "STRASSEN_PRODUCTS",
-    "WARP_TERMS",
     "Packed",
     "ProductShapes",
     "Strassen",

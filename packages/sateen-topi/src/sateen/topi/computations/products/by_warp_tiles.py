@@ -18,7 +18,6 @@ from sateen.topi.schedules import (
     Factor,
     WarpTile,
     access_lanes,
-    between,
     extent_of,
     fitting_warp_tiles,
     flattened,
@@ -28,11 +27,9 @@ from sateen.topi.schedules import (
     store_lanes,
     unflattened,
     warp_tile_time,
+    whole_terms,
 )
 from sateen.topi.types import FLOAT32, Layout, View
-
-WARP_TERMS = 16
-"""The terms of a sum are a multiple of these; those that are missing are zeros in shared memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def warp_candidates(
     """
     if not gpu.product_rate(p.dtype) or 0 in (p.batch, p.rows, p.columns, p.terms):
         return []
-    terms = -(-p.terms // WARP_TERMS) * WARP_TERMS
+    terms = whole_terms(p.terms)
 
     def cycles(t: WarpTile) -> float:
         blocks = -(-p.rows // t.height) * -(-p.columns // t.width) * p.batch
@@ -84,7 +81,7 @@ def matmul_on_warps(a: View, b: View, method: Warped) -> Computation:
     shape = matmul_shape(a.shape, b.shape)
     flat = is_one_matrix(a.shape, b.shape)
     batch, rows, depth, columns = shape[:-2], shape[-2], a.shape[-1], shape[-1]
-    terms = -(-depth // WARP_TERMS) * WARP_TERMS
+    terms = whole_terms(depth)
     k = te.reduce_axis(terms, "k")
     if flat:
         batch, rows = (), prod(shape[:-1])
@@ -144,8 +141,6 @@ class _Plan:
         gpu = machine.gpu
         assert gpu is not None
         host = host_on_device(s, self.result, output)
-        for tensor in between(self.master, host):
-            s[tensor].compute_inline()
         tile, stage = self.method.tile, s[host]
         *grid, i, j = stage.axes
         if self.flat:
@@ -157,4 +152,5 @@ class _Plan:
         *place, term, column = s[self.right].axes
         by_columns = access_lanes(gpu, self.right.dtype, columns, tile.width)
         right = Factor(self.right, (*place, term), column, term, by_columns)
-        schedule_warp_tiles(s, stage, grid, i, j, self.master, (left, right), tile, store_lanes(host, columns, gpu))
+        lanes = store_lanes(host, columns, gpu)
+        schedule_warp_tiles(s, host, grid, i, j, self.master, (left, right), tile, lanes)
