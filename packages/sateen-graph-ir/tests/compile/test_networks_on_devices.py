@@ -25,26 +25,6 @@ graph net
   output %z"""
 
 
-@pytest.fixture
-def opencl() -> Device:
-    return opened("opencl")
-
-
-@pytest.fixture(params=["opencl", "webgpu"])
-def device(request: pytest.FixtureRequest) -> Device:
-    return opened(request.param)
-
-
-def opened(kind: str) -> Device:
-    """The first device of a kind; skipped without one."""
-    device = Device.of(kind)
-    try:
-        runtime.open_device(device)
-    except DeviceError as error:
-        pytest.skip(str(error))
-    return device
-
-
 def chain(kind: str = "opencl") -> Artifact:
     return build(parse_graph(CHAIN, OPS), kind)
 
@@ -283,11 +263,11 @@ graph types
   output %f"""
 
 
+@pytest.mark.usefixtures("webgpu")
 @pytest.mark.parametrize(("text", "most"), [(CHAIN, 512), (TYPES, 1024)])
 def test_networks_whose_memory_no_binding_of_webgpu_holds(
     text: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened("webgpu")
     connection: Any = runtime.open_device("webgpu")._connection
     monkeypatch.setitem(connection._limits, "max-storage-buffer-binding-size", most)
     graph, random = parse_graph(text, OPS), np.random.default_rng(0)

@@ -84,26 +84,6 @@ graph net
   output %u"""
 
 
-@pytest.fixture(params=["opencl", "webgpu"])
-def device(request: pytest.FixtureRequest) -> Device:
-    return opened(request.param)
-
-
-@pytest.fixture
-def opencl() -> Device:
-    return opened("opencl")
-
-
-def opened(kind: str) -> Device:
-    """The first device of a kind; skipped without one."""
-    device = Device.of(kind)
-    try:
-        runtime.open_device(device)
-    except DeviceError as error:
-        pytest.skip(str(error))
-    return device
-
-
 def written(artifact: Artifact) -> Artifact:
     """The artifact as a reader of its file gets it, which is the same."""
     again = read_artifact(artifact.to_bytes())
@@ -258,8 +238,7 @@ def test_what_a_device_lacks_names_the_node_and_the_remedy() -> None:
     assert caught.value.__notes__[-1] == "on the host it may run: --place 'y=cpu', or placed={'y': 'cpu'}"
 
 
-def test_a_part_that_a_device_lacks_runs_on_the_host() -> None:
-    device = opened("webgpu")
+def test_a_part_that_a_device_lacks_runs_on_the_host(webgpu: Device) -> None:
     text = """\
 graph net
   input %x: float64[4]
@@ -268,7 +247,7 @@ graph net
   %z: float32[4] = relu(%f)
   output %z"""
     x = np.linspace(-1, 1, 4)
-    artifact = build(parse_graph(text, OPS), str(device.kind), placed={"y": "cpu", "f": "cpu"})
+    artifact = build(parse_graph(text, OPS), str(webgpu.kind), placed={"y": "cpu", "f": "cpu"})
     found = runtime.load(artifact).run({"x": x})["z"].numpy()
     np.testing.assert_allclose(found, np.exp(x).astype(np.float32), rtol=1e-6)
 
