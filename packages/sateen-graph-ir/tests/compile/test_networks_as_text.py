@@ -55,8 +55,8 @@ def test_float16_and_float32_are_those_of_the_processor(target: str) -> None:
 
 
 def test_a_convolutional_network_of_metal_is_that_of_the_processor() -> None:
-    graph = workloads.squeezenet(image=64)
-    data = {"data": np.random.default_rng(1).standard_normal((1, 3, 64, 64)).astype(np.float32)}
+    graph = workloads.squeezenet(image=32)
+    data = {"data": np.random.default_rng(1).standard_normal((1, 3, 32, 32)).astype(np.float32)}
     found, here = run_as_text(graph, "metal", data), runtime.load(build(graph)).run(data)[0].numpy()
     np.testing.assert_allclose(found, here, rtol=1e-4, atol=1e-6)
 

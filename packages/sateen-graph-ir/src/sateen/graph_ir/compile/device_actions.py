@@ -99,6 +99,9 @@ class _Writer:
         def inside(device: Device, offset: int, size: int) -> BlockPlace:
             return BlockPlace(self.parameters[device] + 1, starts[device] + offset, size)
 
+        def following(op: ops.Control, offsets: Sequence[int]) -> list[BlockPlace]:
+            return [inside(v.device, o, v.type.bytes) for v, o in zip(op.state, offsets, strict=True)]
+
         steps: list[list[Action]] = []
         for node in graph.nodes:
             if node in plan.free:
@@ -111,13 +114,10 @@ class _Writer:
                 case ops.If() as op:
                     then, otherwise = (self._body(body, plan, inputs[1:], outputs, bodies) for body in op.bodies)
                     steps.append([Choice(inputs[0], tuple(then), tuple(otherwise))])
-                case ops.Loop() | ops.While() as op:
-                    state = [v.type.bytes for v in op.state]
-                    following = [
-                        inside(v.device, offset, size) for v, offset, size in zip(op.state, scratch, state, strict=True)
-                    ]
-                    loop = self._counted if isinstance(op, ops.Loop) else self._conditional
-                    steps.append(loop(op, plan, inputs, outputs, following, bodies))  # type: ignore[arg-type]
+                case ops.Loop() as op:
+                    steps.append(self._counted(op, plan, inputs, outputs, following(op, scratch), bodies))
+                case ops.While() as op:
+                    steps.append(self._conditional(op, plan, inputs, outputs, following(op, scratch), bodies))
                 case _:
                     on = node.outputs[0].device
                     steps.append(self._computed(node, [*inputs, *outputs], [inside(on, o, 0) for o in scratch]))
