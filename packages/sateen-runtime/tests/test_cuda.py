@@ -23,7 +23,7 @@ from sateen.runtime import Artifact, DType, Parameter, Step
 from sateen.runtime.actions import DeviceBlocks, Repeat
 from sateen.runtime.devices import OpenDevice, OpenDevices, cuda, cuda_library
 from sateen.runtime.devices.cuda import CudaDriver
-from sateen.runtime.devices.driver import Fault
+from sateen.runtime.devices.driver import Fault, no_such_device
 from sateen.runtime.errors import ArgumentError, ArtifactError, DeviceError, DeviceLostError, OutOfMemoryError
 from sateen.runtime.launches import BlockPlace, NetworkLaunch
 
@@ -84,8 +84,12 @@ def test_a_device_is_described(driver: CudaDriver) -> None:
 
 
 def test_a_device_that_is_not_there_is_refused(driver: CudaDriver) -> None:
-    with pytest.raises(DeviceError, match=r"cuda\(2\): expected cuda\(2\), found 2 devices of CUDA; name one of these"):
+    expected = r"^cuda\(2\): expected cuda\(2\), found 2 devices of CUDA; name one of cuda\(0\) to cuda\(1\)$"
+    with pytest.raises(DeviceError, match=expected):
         OpenDevices({driver.kind: driver}).open(runtime.cuda(2))
+    assert no_such_device("CUDA", runtime.cuda(2), 1).args == (
+        "expected cuda(2), found 1 device of CUDA; name cuda(0)",
+    )
 
 
 def test_memory_is_written_copied_and_read(device: OpenDevice) -> None:

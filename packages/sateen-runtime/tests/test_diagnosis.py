@@ -49,7 +49,8 @@ def test_a_wrong_type_is_named() -> None:
 
 def test_a_wrong_device_is_named() -> None:
     b = NDArray(0, (3, 64), (64, 1), FLOAT, opencl(1), owner=None, read_only=False)
-    assert told(Status.DEVICE.at(1), b) == "matmul: argument 1 (B): expected memory of device cpu, found opencl(1)"
+    expected = "matmul: argument 1 (B): expected memory of device cpu, found opencl(1); to('cpu') makes a copy there"
+    assert told(Status.DEVICE.at(1), b) == expected
 
 
 def test_memory_of_the_host_is_refused_with_the_way_to_the_device() -> None:

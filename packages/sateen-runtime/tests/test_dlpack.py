@@ -156,6 +156,30 @@ def test_an_offset_into_an_object_is_a_place_in_it() -> None:
     assert from_dlpack(taken[1:]).byte_offset == 12
 
 
+def test_a_capsule_that_is_dropped_with_an_exception_set_lets_its_array_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by NumPy, which finds a device that it does not know, and loses its exception."""
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    class Refused:
+        """Keeps no capsule, so that the consumer drops the only one."""
+
+        def __dlpack__(self, **_: object) -> object:
+            value = given.pop()
+            return exported_at(opencl(0), value.data, 0, value).capsule
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return opencl(0).kind, 0
+
+    given = [empty(3)]
+    alive = weakref.ref(given[0])
+    with pytest.raises(SystemError):
+        np.from_dlpack(Refused())  # type: ignore[arg-type]
+    gc.collect()
+    assert alive() is None
+    assert unraisable == []
+
+
 def test_types_that_sateen_lacks_are_refused() -> None:
     with pytest.raises(ArgumentError, match="expected an element type and a device that sateen knows, found 5 is not"):
         from_dlpack(np.zeros(3, np.complex64))

@@ -143,9 +143,9 @@ def _remedy(parameter: Parameter, found: NDArray, kind: str) -> str:
 
 
 def _copy_there(parameter: Parameter, found: NDArray) -> str:
-    """How to have memory on the device of a parameter, if what was given is the host's."""
+    """How to have memory on the device of a parameter."""
     if found.device.kind is not DeviceKind.CPU:
-        return ""
+        return "" if parameter.is_output else f"; to({str(parameter.device)!r}) makes a copy there"
     given = f"runtime.{'empty' if parameter.is_output else 'array'}(…, device={str(parameter.device)!r})"
     return f"; {given} makes {'an array' if parameter.is_output else 'a copy'} there"
 

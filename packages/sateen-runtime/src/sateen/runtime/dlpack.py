@@ -58,6 +58,8 @@ _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("
 _pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
+# Without arguments, since ctypes passes none while an exception is set.
+_clear_exception = ctypes.PYFUNCTYPE(None)(("PyErr_Clear", ctypes.pythonapi))
 
 
 @dataclass(slots=True)
@@ -69,6 +71,9 @@ class _Lease:
 
 
 def _destroy(capsule: int) -> None:
+    """What a capsule does that goes. A consumer that refuses it may drop it while its exception is set, with which no
+    code in Python can run; the exception can't be kept, so the consumer may then say that it failed without one."""
+    _clear_exception()
     for name, layout in _LAYOUTS.items():
         if _is_valid(capsule, name):
             address = _pointer_at(capsule, name)

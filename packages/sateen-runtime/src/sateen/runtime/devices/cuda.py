@@ -13,7 +13,13 @@ from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices import cuda_library as cu
 from sateen.runtime.devices.cuda_library import CudaLibrary, cuda_library
 from sateen.runtime.devices.description import DeviceDescription
-from sateen.runtime.devices.driver import DriverError, MemoryPart, MissingDriverError, require_few_threads
+from sateen.runtime.devices.driver import (
+    DriverError,
+    MemoryPart,
+    MissingDriverError,
+    no_such_device,
+    require_few_threads,
+)
 
 _PLACES = 256
 """What addresses of memory are multiples of (CUDA C++ Programming Guide, "Device memory accesses")."""
@@ -52,9 +58,7 @@ class CudaDriver:
         library = cuda_library()
         count = _count(library)
         if index >= count:
-            raise MissingDriverError(
-                f"expected {Device(self.kind, index)}, found {count} devices of CUDA", "name one of these"
-            )
+            raise no_such_device("CUDA", Device(self.kind, index), count)
         return CudaConnection(library, index, _describe(library, index))
 
 

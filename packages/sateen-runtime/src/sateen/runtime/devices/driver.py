@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from sateen.runtime.device import DeviceKind
+from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices.description import DeviceDescription
+from sateen.runtime.display import counted
 
 
 class Fault(Enum):
@@ -38,6 +39,13 @@ class MissingDriverError(Exception):
         super().__init__(f"{message}; {remedy}")
         self.missing = message
         self.remedy = remedy
+
+
+def no_such_device(api: str, device: Device, count: int) -> MissingDriverError:
+    """The error of a device behind the last of those that a driver lists, one or more."""
+    first, last = Device(device.kind, 0), Device(device.kind, count - 1)
+    which = f"one of {first} to {last}" if count > 1 else f"{first}"
+    return MissingDriverError(f"expected {device}, found {counted(count, 'device')} of {api}", f"name {which}")
 
 
 @dataclass(frozen=True, slots=True)

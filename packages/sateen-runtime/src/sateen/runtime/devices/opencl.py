@@ -12,7 +12,14 @@ from typing import cast
 from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices import opencl_library as cl
 from sateen.runtime.devices.description import DeviceDescription
-from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError, require_few_threads
+from sateen.runtime.devices.driver import (
+    DriverError,
+    Fault,
+    MemoryPart,
+    MissingDriverError,
+    no_such_device,
+    require_few_threads,
+)
 from sateen.runtime.devices.opencl_library import OpenCLLibrary, failure, opencl_library
 
 _UNLIMITED = (1 << 31) - 1
@@ -51,9 +58,7 @@ class OpenCLDriver:
         library = opencl_library()
         devices = _devices(library)
         if index >= len(devices):
-            raise MissingDriverError(
-                f"expected {Device(self.kind, index)}, found {len(devices)} devices of OpenCL", "name one of these"
-            )
+            raise no_such_device("OpenCL", Device(self.kind, index), len(devices))
         return OpenCLConnection(library, devices[index], _describe(library, devices[index], index))
 
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.devices.description import DeviceDescription
-from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError
+from sateen.runtime.devices.driver import DriverError, Fault, MemoryPart, MissingDriverError, no_such_device
 from sateen.runtime.devices.webgpu_clock import Clock, Event, Mapping, Order, Read
 from sateen.runtime.devices.wgsl_text import KernelText, Place, SharedBinding, kernels_of, span
 
@@ -44,9 +44,7 @@ class WebGPUDriver:
     def connect(self, index: int) -> WebGPUConnection:
         adapters = _adapters()
         if index >= len(adapters):
-            raise MissingDriverError(
-                f"expected {Device(self.kind, index)}, found {len(adapters)} devices of WebGPU", "name one of these"
-            )
+            raise no_such_device("WebGPU", Device(self.kind, index), len(adapters))
         return WebGPUConnection(adapters[index], _describe(adapters[index], index))
 
 
