@@ -277,3 +277,9 @@ def test_threads_run_in_step_but_on_a_processor_that_is_a_device(text: str, in_s
     gpu = Machine.of(text).gpu
     assert gpu is not None
     assert gpu.runs_in_step is in_step
+
+
+def test_threads_that_do_not_fill_their_last_warp_idle_in_it() -> None:
+    gpu = Machine.of("cuda").gpu
+    assert gpu is not None
+    assert [gpu.whole_warps(threads) for threads in (1, 32, 33, 256)] == [32, 32, 64, 256]

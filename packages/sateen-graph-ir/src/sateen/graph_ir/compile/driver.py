@@ -140,14 +140,15 @@ def build(
     numerics and denormals unless these are default and keep. `pipeline` replaces the passes that optimise the graph,
     `operators` may have lowerings in place of ours (OpSet.with_lowering), `observer` gets a record of each pass.
     `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`; devices measure steps
-    anyway. With `static` the
-    artifact's code is a static archive, for `Artifact.export_archive`, as that for machines without a system always is.
-    `workers` compile kernels in parallel, `cache` keeps their object code; neither changes the result. `placed` says
-    which nodes of a network for a device are elsewhere (place_devices), by name or by a function, as in
-    `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host. Raises
-    InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind of
-    target without networks; and ArgumentError for anything but a graph with outputs, `params` of another type,
-    unknown `denormals`, and records together with a pipeline.
+    anyway. With `static` the artifact's code is a static archive, for `Artifact.export_archive`, as that for machines
+    without a system always is. `workers` compile kernels in parallel, `cache` keeps their object code; neither changes
+    the result. `placed` says which nodes of a network for a device are elsewhere (place_devices), by name or by a
+    function, as in `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host.
+
+    Raises InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind
+    of target without networks, and for marks and hosts that don't fit the target; and ArgumentError for anything but a
+    graph with outputs, `params` of another type, marks of what is no node, unknown `denormals`, and records together
+    with a pipeline.
     """
     if denormals not in DENORMALS:
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")

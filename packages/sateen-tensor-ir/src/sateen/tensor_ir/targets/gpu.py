@@ -52,6 +52,10 @@ class Gpu:
         """Whether the threads of a block run together, so that they gain by sharing memory. A processor's do not."""
         return self.warp > 1
 
+    def whole_warps(self, threads: int) -> int:
+        """So many threads, and those that idle in the last of their warps."""
+        return -(-threads // self.warp) * self.warp
+
     def product_rate(self, dtype: DType) -> float:
         """The rate of products of tiles of a type; 0 where there are none."""
         return dict(self.product_rates).get(str(dtype), 0.0)

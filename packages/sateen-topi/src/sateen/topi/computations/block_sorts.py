@@ -10,7 +10,7 @@ from sateen.tensor_ir import te
 from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
-from sateen.topi.schedules import blocks, each_thread, shared_out, threads_for
+from sateen.topi.schedules import blocks, each_thread, largest_power_of_two, shared_out, threads_for
 
 PLACE = DType.of("int32")
 """The type of places in rows while they are sorted."""
@@ -120,7 +120,7 @@ class BlockSort:
     def _part(self, count: int) -> int:
         """The elements that a block sorts, a power of two: all of a row, or parts of it for all units."""
         room = self.gpu.shared_bytes // (2 * (self.dtype.bytes + PLACE.bytes))
-        most = 1 << (room.bit_length() - 1)
+        most = largest_power_of_two(room)
         if count <= most:
             return most
         for_all = 1 << max(self.rows * count // self.gpu.units, 1).bit_length()

@@ -15,6 +15,7 @@ from sateen.topi.schedules import (
     Computation,
     blocks,
     each_thread,
+    largest_power_of_two,
     loop_kind,
     shared_out,
     threads_for,
@@ -200,7 +201,7 @@ class _Walk:
                 tree, row = ib.let("tree", e // rows), ib.let("row", e % rows)
                 leaves[tree, row] = self._descend_alone(tree, row)
         is_many = rows * outputs >= gpu.units * gpu.block_threads
-        parts = 1 if is_many else min(gpu.block_threads, 1 << (max(count, 1).bit_length() - 1))
+        parts = 1 if is_many else min(gpu.block_threads, largest_power_of_two(max(count, 1)))
         together = max(1, gpu.block_threads // parts)
         threads = threads_for(together * parts, gpu)
         with blocks(ib, -(-rows * outputs // together)) as block:

@@ -177,6 +177,11 @@ def largest_divisor(extent: int, most: int) -> int:
     return max(d for d in range(1, max(1, min(extent, most)) + 1) if extent % d == 0)
 
 
+def largest_power_of_two(most: int) -> int:
+    """The largest power of two that is at most `most`, which is 1 or more."""
+    return 1 << (most.bit_length() - 1)
+
+
 def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int, machine: Machine) -> IterVar:
     """Run outer loops in parallel if the work, counted in elements touched, is worth a launch.
 

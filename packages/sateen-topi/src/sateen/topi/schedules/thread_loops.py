@@ -16,7 +16,7 @@ from sateen.topi.schedules.thread_tiles import ELEMENT_THREADS
 
 def threads_for(count: int, gpu: Gpu) -> int:
     """The threads of a block that shares `count` iterations: whole warps, as many as a block has at most."""
-    return min(gpu.block_threads, -(-max(count, 1) // gpu.warp) * gpu.warp)
+    return min(gpu.block_threads, gpu.whole_warps(max(count, 1)))
 
 
 @contextmanager

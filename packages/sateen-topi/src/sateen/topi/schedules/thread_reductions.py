@@ -17,6 +17,7 @@ from sateen.topi.schedules.register_tiles import (
     between,
     elements,
     extent_of,
+    largest_power_of_two,
     reduce_in_vectors,
     register_tile,
     shape_of,
@@ -60,7 +61,7 @@ class Shares:
         capacity = gpu.units * gpu.unit_threads
         threads = 1
         if neighbours == 1 and terms > ALONE_TERMS:
-            threads = min(gpu.warp, most, _power_of_two(terms))
+            threads = min(gpu.warp, most, largest_power_of_two(terms))
         while 2 * threads * narrow <= most and results * threads < capacity and terms >= 2 * threads * ALONE_TERMS:
             threads *= 2
         block = most // threads
@@ -75,11 +76,6 @@ def parts_of(busy: int, terms: int, turns: int, gpu: Gpu) -> int:
         return 1
     wanted = min(gpu.units * gpu.unit_threads // busy, terms // (turns * PART_TERMS))
     return max(1, wanted, -(-terms // (turns * LONGEST_SUM)))
-
-
-def _power_of_two(n: int) -> int:
-    """The largest power of two up to n."""
-    return 1 << (n.bit_length() - 1)
 
 
 def reduce_by_threads(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, neighbours: int, gpu: Gpu) -> None:

@@ -17,7 +17,7 @@ from sateen.runtime import DType
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
-from sateen.topi.schedules.register_tiles import between, extent_of, reads_in_place
+from sateen.topi.schedules.register_tiles import between, extent_of, largest_power_of_two, reads_in_place
 
 ELEMENT_THREADS = 256
 """The threads of a block whose threads share nothing."""
@@ -81,7 +81,7 @@ def term_time(tile: ThreadTile, loads: float, blocks: int, gpu: Gpu, own_loads: 
     """
     of_thread = tile.rows * tile.columns + tile.rows + (tile.columns if own_loads is None else own_loads)
     of_unit = -(-blocks // gpu.units)
-    warps = -(-tile.threads // gpu.warp) * gpu.warp / tile.threads
+    warps = gpu.whole_warps(tile.threads) / tile.threads
     waiting = max(1.0, BUSY_THREADS / (tile.threads * min(of_unit, RESIDENT_BLOCKS)))
     return of_unit * (tile.threads * of_thread + GLOBAL_COST * loads) * warps * waiting
 
@@ -90,7 +90,7 @@ def shared_terms(elements: int, element_bytes: int, terms: int, gpu: Gpu) -> tup
     """The numbers of terms of a reduction that a block may load at once, of `elements` each, the best first: a power of
     two of at most 32, and half of it."""
     room = gpu.shared_bytes // RESIDENT_BLOCKS // (elements * element_bytes)
-    most = 1 << (max(1, min(room, 32, terms)).bit_length() - 1)
+    most = largest_power_of_two(max(1, min(room, 32, terms)))
     return (most, most // 2) if most > 1 else (most,)
 
 
