@@ -10,11 +10,7 @@ from sateen.topi.computations.convolution.rectangles import Rectangles
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes
 from sateen.topi.computations.convolution.sums_by_rectangles import Sums, schedule_rectangles, schedule_sums_by_element
 from sateen.topi.computations.strips import Strips, bind_strips
-from sateen.topi.schedules import (
-    bind_elements,
-    host_on_device,
-    in_registers,
-)
+from sateen.topi.schedules import bind_elements, host_on_device, in_registers
 
 
 def schedule_by_thread_tiles(plan: Plan, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
