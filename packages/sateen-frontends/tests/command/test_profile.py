@@ -25,6 +25,11 @@ def test_a_model_is_profiled_step_by_step(sateen, two_products):
     assert "second (mat_mul)" in second
 
 
+def test_one_step_is_counted_as_one(sateen, two_products):
+    ran = sateen("profile", two_products, "--samples", 2, "--to", "rectified")
+    assert ran.out.startswith("two.onnx: 1 step in ")
+
+
 def test_an_artifact_that_was_compiled_with_timed_steps_is_profiled(sateen, timed):
     answer = json.loads(sateen("profile", timed, "--samples", 2, "--json").out)
     steps = answer["steps"]

@@ -131,7 +131,7 @@ def profile(
         return
     place = counted(threads, "thread") if bandwidth is None else f"target {artifact.target}"
     limits = f"peak {peak:.0f} GFLOP/s" + ("" if bandwidth is None else f", {bandwidth:.0f} GB/s")
-    say(f"{model.name}: {len(steps)} steps in {decimal(total * 1e3, 3)} ms, {place}, {limits}")
+    say(f"{model.name}: {counted(len(steps), 'step')} in {decimal(total * 1e3, 3)} ms, {place}, {limits}")
     if use is not None:
         say(str(use))
     filled = () if bandwidth is None else ("launches", "threads", "occupancy")
