@@ -37,6 +37,7 @@ terms loses accuracy in any order. Seconds are from reading the file to the arti
 intermediate values and the storage of kernels; the bound is the most bytes of them that live at one time, a lower
 bound for any plan. Peak is the largest memory of the compiler's process and both workers, sampled fifty times a
 second; shared memory counts once. The weights of the light models are all equal, and so are their class scores.
+[Networks on devices](models-devices.md) has the same networks on devices of OpenCL and WebGPU.
 
 {counts}
 
