@@ -368,7 +368,7 @@ def test_parameters_that_are_not_aligned_are_copied() -> None:
 
 @pytest.mark.parametrize("device", ["cuda", "opencl(1)", "cpu(1)"])
 def test_another_device_is_refused(device: str) -> None:
-    with pytest.raises(ArtifactError, match=r"running_sum\.sateen: compiled for llvm .*, which runs on cpu\(0\); fou"):
+    with pytest.raises(ArtifactError, match=r"running_sum\.sateen: compiled for llvm, which runs on cpu\(0\); fou"):
         runtime.load(KEPT, device=device)
 
 

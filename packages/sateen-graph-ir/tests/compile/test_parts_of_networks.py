@@ -11,6 +11,7 @@ import pytest
 
 from sateen import runtime
 from sateen.graph_ir import Graph, build, parse_graph
+from sateen.graph_ir.compile import network_target
 from sateen.graph_ir.ir import Node
 from sateen.graph_ir.ops import OPS, Softmax
 from sateen.runtime import (
@@ -236,6 +237,23 @@ def test_what_a_device_lacks_names_the_node_and_the_remedy() -> None:
         build(parse_graph(text, OPS), "webgpu")
     assert "  %x: float64[4] on webgpu(0)" in caught.value.__notes__
     assert caught.value.__notes__[-1] == "on the host it may run: --place 'y=cpu', or placed={'y': 'cpu'}"
+
+
+def test_all_that_a_device_lacks_is_named_at_once() -> None:
+    text = (
+        "graph net\n  input %x: float64[4]\n  input %z: float32[4]\n  %y: float64[4] = softmax(%x) {axis=0}\n"
+        "  %f: float32[4] = softmax(%z) {axis=0}\n  %w: float64[4] = softmax(%y) {axis=0}\n  output %w\n  output %f"
+    )
+    with pytest.raises(CodegenError, match="WGSL has no type float64") as caught:
+        build(parse_graph(text, OPS), "webgpu")
+    told = "on the host it may run: --place 'y=cpu' --place 'w=cpu', or placed={'y': 'cpu', 'w': 'cpu'}"
+    assert caught.value.__notes__[-1] == told
+
+
+@pytest.mark.parametrize("kind", ["cuda", "cuda-c"])
+def test_a_generation_of_cuda_that_nobody_knows_is_refused_first(kind: str) -> None:
+    with pytest.raises(TargetError, match="LLVM knows no processor 'sm_10' for nvptx64"):
+        network_target(f"{kind} -mcpu=sm_10")
 
 
 def test_a_part_that_a_device_lacks_runs_on_the_host(webgpu: Device) -> None:

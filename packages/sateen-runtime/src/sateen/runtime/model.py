@@ -235,7 +235,10 @@ def load(
         kind = target.device_kind
         place = Device(kind) if device is None else Device.of(device)
         if place.kind is not kind or (kind is DeviceKind.CPU and place != cpu()):
-            raise ArtifactError(f"compiled for {artifact.target}, which runs on {Device(kind)}; found device {place}")
+            raise ArtifactError(
+                f"compiled for {target.kind}, which runs on {Device(kind)}; found device {place}, for which to compile "
+                "the model again"
+            )
         if artifact.form is CodeForm.KERNELS and kind is not DeviceKind.CPU:
             if compiler := target.kernel_compiler:
                 raise ArtifactError(

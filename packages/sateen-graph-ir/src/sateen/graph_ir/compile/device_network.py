@@ -73,19 +73,27 @@ def _require_readable(graph: Graph, depth: int = 0) -> None:
 
 
 def _device_code(network: LoweredNetwork, make: NetworkCode, target: Target) -> tuple[bytes, Sequence[DeviceProgram]]:
-    """The code of the kernels of a device. An error names the nodes that the kernel computes, and the remedy."""
+    """The code of the kernels of a device. An error names the nodes of the first kernel that can't be made, and as
+    remedy those of all."""
     try:
         return make(network.kernels, target)
     except SateenError:
-        nodes = {name: node for node, name in reversed([*network.calls.items()])}
-        for function in network.kernels:
-            try:
-                make([function], target)
-            except SateenError as error:
-                if function.name in nodes:
-                    node = nodes[function.name]
-                    note_group(error, node)
-                    name = next((span.node for span in node.spans), node.outputs[0].name)
-                    error.add_note(f"on the host it may run: --place '{name}=cpu', or placed={{{name!r}: 'cpu'}}")
-                raise
-        raise
+        refused = {f.name: e for f in network.kernels if (e := _refusal(f, make, target)) is not None}
+        nodes = [node for node, name in network.calls.items() if name in refused]
+        if not nodes:
+            raise
+        error = refused[network.calls[nodes[0]]]
+        note_group(error, nodes[0])
+        names = [next((span.node for span in node.spans), node.outputs[0].name) for node in nodes]
+        options = " ".join(f"--place '{name}=cpu'" for name in names)
+        error.add_note(f"on the host it may run: {options}, or placed={dict.fromkeys(names, 'cpu')}")
+        raise error from None
+
+
+def _refusal(function: Function, make: NetworkCode, target: Target) -> SateenError | None:
+    """The error of making a kernel, if it can't be made."""
+    try:
+        make([function], target)
+    except SateenError as error:
+        return error
+    return None

@@ -26,7 +26,7 @@ from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.records import Records
 from sateen.graph_ir.version import __version__
-from sateen.runtime import ArgumentError, Artifact, CodegenError, DeviceKind, Parameter, Target, TargetError
+from sateen.runtime import ArgumentError, Artifact, CodegenError, Parameter, Target, TargetError
 from sateen.runtime.signature import ENTRY, Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import ObjectCache
@@ -40,7 +40,6 @@ from sateen.tensor_ir.codegen import (
     companion_codes,
     compile_functions,
     freestanding_text,
-    machine_of,
     signature_of,
 )
 from sateen.tensor_ir.host import pool_symbols
@@ -106,8 +105,7 @@ def network_target(value: Target | str) -> Target:
             f"expected a target of kind {', '.join(able)} or {last}, for which networks are compiled, found "
             f"{target.kind!r}"
         )
-    if target.device_kind is DeviceKind.CPU:
-        machine_of(target)
+    TARGET_KINDS[target.kind].check(target)
     return target
 
 

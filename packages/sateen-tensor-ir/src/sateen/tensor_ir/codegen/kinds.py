@@ -19,7 +19,7 @@ from sateen.tensor_ir.codegen.c_family import (
 )
 from sateen.tensor_ir.codegen.device_code import gcn_object, processor_of, ptx
 from sateen.tensor_ir.codegen.kernel_limits import check_limits, check_thread_memory
-from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
+from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions, machine_of
 from sateen.tensor_ir.codegen.wgsl import WGSL, emit_wgsl
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering import pipelines
@@ -55,7 +55,8 @@ class TargetKind:
 
     The observer, or None, sees the passes for the target. `has_libraries` if that is object code, which sateen links;
     `has_networks` if networks are compiled to it. `network` gives the code of all kernels of a network for a device,
-    and for each function what a host launches; None for processors.
+    and for each function what a host launches; None for processors. `check` raises TargetError for a processor of a
+    target that there is no code for.
     """
 
     name: str
@@ -64,6 +65,7 @@ class TargetKind:
     has_libraries: bool = False
     has_networks: bool = False
     network: Callable[[Sequence[Function], Target], tuple[bytes, tuple[DeviceProgram, ...]]] | None = None
+    check: Callable[[Target], object] = str
 
 
 def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules, observe: Observer | None) -> SourceCode:
@@ -149,11 +151,11 @@ def _only(functions: Sequence[Function], language: str) -> Function:
 TARGET_KINDS = {
     kind.name: kind
     for kind in (
-        TargetKind("llvm", "object code", compile_functions, has_libraries=True, has_networks=True),
-        TargetKind("c", "C99", _c, has_networks=True),
+        TargetKind("llvm", "object code", compile_functions, has_libraries=True, has_networks=True, check=machine_of),
+        TargetKind("c", "C99", _c, has_networks=True, check=machine_of),
         TargetKind("opencl", "OpenCL C", _OPENCL.make, has_networks=True, network=_OPENCL.network),
-        TargetKind("cuda", "PTX", _cuda, has_networks=True, network=_cuda_network),
-        TargetKind("cuda-c", "CUDA C", _CUDA_C.make, has_networks=True, network=_CUDA_C.network),
+        TargetKind("cuda", "PTX", _cuda, has_networks=True, network=_cuda_network, check=processor_of),
+        TargetKind("cuda-c", "CUDA C", _CUDA_C.make, has_networks=True, network=_CUDA_C.network, check=processor_of),
         TargetKind("rocm", "object code of kernels", _rocm),
         TargetKind("metal", "Metal's text", _METAL.make, has_networks=True, network=_METAL.network),
         TargetKind("webgpu", "WGSL", _WGSL.make, has_networks=True, network=_WGSL.network),
