@@ -72,6 +72,8 @@ def test_shapes_are_views(place: str) -> None:
     np.testing.assert_array_equal(array.transpose().numpy(), expected.T)
     repeated = array[0].broadcast_to(3, 6)
     np.testing.assert_array_equal(repeated.numpy(), np.broadcast_to(expected[0], (3, 6)))
+    np.testing.assert_array_equal(array[0].broadcast_to((3, 6)).numpy(), repeated.numpy())
+    np.testing.assert_array_equal(array.reshape((2, -1)).transpose((1, 0)).numpy(), expected.reshape(2, -1).T)
     with pytest.raises(ArgumentError, match="expected memory to copy to, found a read-only array"):
         repeated[0] = 1
 
@@ -140,6 +142,7 @@ def test_memory_of_queued_copies_is_kept(place: str) -> None:
         (lambda a: NDArray.of(VALUES).copy_to(a.to("cpu")), r"expected a device at one end .* found cpu\(0\) at both"),
         (lambda a: a[[0, 1]], "expected integers, slices, None or an ellipsis as indices on a device"),
         (lambda a: a.reshape(5, 5), "expected a shape of 24 elements"),
+        (lambda a: a.reshape((2, 2), 6), r"expected whole numbers, or a tuple of them, found \(\(2, 2\), 6\)"),
         (lambda a: a + 1, r"expected an array in the memory of cpu\(0\), found one on .*; numpy\(\) copies it"),
         (lambda a: runtime.empty((1 << 40, 1 << 20), device=a.device), "expected 4611686018427387904 bytes of memory"),
         (lambda a: runtime.empty((0, 1 << 70), device=a.device), r"expected extents of 0 or more and below 2\^63"),

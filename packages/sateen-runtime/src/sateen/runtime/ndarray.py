@@ -6,7 +6,7 @@ Every array always has a DLTensor, so that a call only passes its address.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
 from operator import index
@@ -290,19 +290,20 @@ class NDArray(NDArrayOperatorsMixin):
             read_only=self.is_read_only or read_only, byte_offset=offset,
         )  # fmt: skip
 
-    def reshape(self, *shape: int) -> NDArray:
-        """The same memory in another shape; an extent of -1 is what the others leave. Raises ArgumentError for another
-        number of elements, and for elements that are not in row-major order."""
-        return self._seen(self._view.reshaped(shape))
+    def reshape(self, *shape: int | Sequence[int]) -> NDArray:
+        """The same memory in another shape, given as numbers or as one tuple; an extent of -1 is what the others leave.
+        Raises ArgumentError for another number of elements, and for elements that are not in row-major order."""
+        return self._seen(self._view.reshaped(_numbers(shape)))
 
-    def transpose(self, *axes: int) -> NDArray:
-        """The same memory with its axes in another order, by default in the reverse one."""
-        return self._seen(self._view.transposed(axes))
+    def transpose(self, *axes: int | Sequence[int]) -> NDArray:
+        """The same memory with its axes in another order, given as numbers or as one tuple, by default in the reverse
+        one."""
+        return self._seen(self._view.transposed(_numbers(axes)))
 
-    def broadcast_to(self, *shape: int) -> NDArray:
-        """The same memory, read-only, with elements repeated along axes of one. Raises ArgumentError for a shape that
-        does not repeat this one."""
-        return self._seen(self._view.broadcast(shape), read_only=True)
+    def broadcast_to(self, *shape: int | Sequence[int]) -> NDArray:
+        """The same memory, read-only, with elements repeated along axes of one, in a shape given as numbers or as one
+        tuple. Raises ArgumentError for a shape that does not repeat this one."""
+        return self._seen(self._view.broadcast(_numbers(shape)), read_only=True)
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self._here()
@@ -430,6 +431,17 @@ class _Form:
 
 
 _form = lru_cache(maxsize=512)(_Form)
+
+
+def _numbers(given: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
+    """Whole numbers, or those of the only tuple. Raises ArgumentError for anything else."""
+    numbers: Sequence[Any] = given
+    if len(given) == 1 and isinstance(given[0], Sequence):
+        (numbers,) = given
+    try:
+        return tuple(map(index, numbers))
+    except TypeError:
+        raise ArgumentError(f"expected whole numbers, or a tuple of them, found {tuple(given)}") from None
 
 
 @lru_cache(maxsize=512)
