@@ -45,7 +45,7 @@ def test_a_shell_is_given_what_completes_the_command(shell):
     ("arguments", "advice"),
     [
         (["comple"], "No such command 'comple'. Did you mean 'compile'?"),
-        (["compile", "--targt", "llvm"], "No such option '--targt'. Did you mean '--target'?"),
+        (["compile", "--numeric", "fast"], "No such option '--numeric'. Did you mean '--numerics'?"),
         (["compile", "dense.onnx", "-o", "out.sateen", "--target", "lvm"], "found 'lvm'; did you mean llvm?"),
     ],
 )
