@@ -435,9 +435,8 @@ _form = lru_cache(maxsize=512)(_Form)
 
 def _numbers(given: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
     """Whole numbers, or those of the only tuple. Raises ArgumentError for anything else."""
-    numbers: Sequence[Any] = given
-    if len(given) == 1 and isinstance(given[0], Sequence):
-        (numbers,) = given
+    first = given[0] if len(given) == 1 else None
+    numbers: Sequence[Any] = first if isinstance(first, Sequence) else given
     try:
         return tuple(map(index, numbers))
     except TypeError:
