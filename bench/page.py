@@ -96,22 +96,33 @@ def processor() -> str:
     return f"{generation()}, {platform.machine()}, {target.cpu or 'generic'}, Python {platform.python_version()}"
 
 
+INTEL = "GenuineIntel"
 GENERATIONS = {
     ("AuthenticAMD", 25): {range(0x10): "Zen 3", range(0x10, 0x20): "Zen 4", range(0x60, 0xB0): "Zen 4"},
     ("AuthenticAMD", 26): {range(0x30): "Zen 5", range(0x40, 0x50): "Zen 5", range(0x60, 0x80): "Zen 5"},
-    ("GenuineIntel", 6): {range(0x8F, 0x90): "Sapphire Rapids", range(0xCF, 0xD0): "Emerald Rapids"},
+    (INTEL, 6): {range(0x8F, 0x90): "Sapphire Rapids", range(0xCF, 0xD0): "Emerald Rapids"},
 }
-"""Generations by vendor and family, as ranges of models; the first range with the model counts."""
+"""Generations by maker and family, as ranges of models; the first range with the model counts."""
+
+
+def maker() -> str:
+    """The maker of the processor as it names itself; '' where Linux doesn't tell."""
+    return _told_by_linux().get("vendor_id", "")
 
 
 def generation() -> str:
     """The maker's name of the processor's generation, otherwise its name on Linux, otherwise its architecture."""
-    path = Path("/proc/cpuinfo")
-    first = path.read_text().partition("\n\n")[0] if path.exists() else ""
-    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+    told = _told_by_linux()
     family, model = told.get("cpu family", ""), told.get("model", "")
     if family.isdigit() and model.isdigit():
-        for models, name in GENERATIONS.get((told.get("vendor_id", ""), int(family)), {}).items():
+        for models, name in GENERATIONS.get((maker(), int(family)), {}).items():
             if int(model) in models:
                 return name
     return told.get("model name", platform.machine())
+
+
+def _told_by_linux() -> dict[str, str]:
+    """What Linux tells about the first processor."""
+    path = Path("/proc/cpuinfo")
+    first = path.read_text().partition("\n\n")[0] if path.exists() else ""
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
