@@ -76,6 +76,13 @@ def test_caches_and_rates_are_those_of_a_named_processor():
     assert small.rates.multiply_add_bytes < large.rates.multiply_add_bytes
 
 
+def test_memory_is_no_slower_in_streams_and_no_slower_for_all_cores():
+    for cpu in (cpu for a in ARCHITECTURES.values() for cpu in (*a.levels, *a.cpus.values())):
+        rates = cpu.rates
+        assert rates.memory <= rates.memory_in_streams <= min(rates.memory_together, rates.l1), cpu.name
+        assert (rates.streams == 1) == (rates.memory == rates.memory_in_streams), cpu.name
+
+
 def test_a_processor_without_fused_multiply_adds_waits_for_product_and_sum():
     with_fma, without = (Machine.of(f"{X86} -mcpu=x86-64-v{level}").rates for level in (3, 2))
     assert without.multiply_add_latency == 2 * with_fma.multiply_add_latency

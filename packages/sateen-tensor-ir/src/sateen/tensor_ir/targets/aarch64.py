@@ -36,6 +36,7 @@ NEOVERSE_N1 = replace(
     l2=16.0,
     l3=10.0,
     memory=5.0,
+    memory_in_streams=5.0,
     transform_cycles=0.9,
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
@@ -57,6 +58,7 @@ NEOVERSE_V1 = replace(
     l2=32.0,
     l3=10.0,
     memory=5.0,
+    memory_in_streams=5.0,
 )
 """Four multiply-adds and three loads of 16 bytes a cycle: Arm Neoverse V1 and V2 Software Optimization Guides, LLVM's
 AArch64SchedNeoverseV1 and V2."""

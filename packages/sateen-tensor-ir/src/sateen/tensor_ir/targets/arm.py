@@ -24,6 +24,7 @@ HALF_WIDE = replace(
     l1=8.0,
     l2=4.0,
     memory=1.0,
+    memory_in_streams=1.0,
     transform_cycles=3.6,
     left_sum_cycles=4.0,
     result_sum_cycles=7.0,

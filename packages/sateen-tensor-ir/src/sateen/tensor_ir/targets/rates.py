@@ -33,7 +33,16 @@ class Rates:
     l3: float
     """Bytes per cycle read from the third cache."""
     memory: float
-    """Bytes per cycle read from memory, in order."""
+    """Bytes per cycle read from memory in order, at one place."""
+    streams: int
+    """The number of places at which a core reads memory in turn fastest."""
+    memory_in_streams: float
+    """Bytes per cycle read from memory at so many places."""
+    memory_together: float
+    """Bytes per cycle that all cores together read from memory."""
+    asks_ahead: bool
+    """Whether it pays to ask for the next block of data that is read in order while the present one is multiplied: at
+    one place memory then waits for the core, and each would take its time after the other."""
     shared: float
     """Bytes per cycle written to memory that another core has read before."""
     moved: float
@@ -82,6 +91,10 @@ ZEN_4 = Rates(
     l2=28.0,
     l3=18.0,
     memory=6.4,
+    streams=1,
+    memory_in_streams=6.4,
+    memory_together=12.8,
+    asks_ahead=False,
     shared=2.5,
     moved=8.0,
     conversion_cycles=500.0,
@@ -112,11 +125,15 @@ NARROW = replace(
     l2=8.0,
     l3=4.0,
     memory=2.0,
+    memory_in_streams=2.0,
+    memory_together=4.0,
     transform_cycles=1.8,
     left_sum_cycles=2.0,
     result_sum_cycles=3.5,
     weight_sum_cycles=0.25,
 )
 """A small core: one multiply-add and one load of 16 bytes a cycle; not measured."""
-SCALAR = replace(NARROW, multiply_add_bytes=4, load_bytes=4, load_cycles=2.0, l1=4.0, l2=4.0, memory=1.0)
+SCALAR = replace(
+    NARROW, multiply_add_bytes=4, load_bytes=4, load_cycles=2.0, l1=4.0, l2=4.0, memory=1.0, memory_in_streams=1.0
+)
 """A core without vectors: one multiply-add or load of 4 bytes a cycle."""

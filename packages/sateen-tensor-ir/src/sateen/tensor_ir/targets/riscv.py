@@ -27,6 +27,7 @@ SCALAR = replace(
     l2=3.0,
     l3=2.0,
     memory=1.0,
+    memory_in_streams=1.0,
     transform_cycles=7.2,
     left_sum_cycles=8.0,
     result_sum_cycles=14.0,

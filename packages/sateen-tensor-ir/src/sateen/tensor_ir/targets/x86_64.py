@@ -21,9 +21,20 @@ from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Link
 ZEN_5 = replace(ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=48.0)
 """Two multiply-adds and two loads of 64 bytes a cycle; not measured."""
 SAPPHIRE_RAPIDS = replace(
-    ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=32.0, l3=9.0, memory=4.8, weight_sum_cycles=0.75
+    ZEN_4,
+    multiply_add_bytes=128,
+    load_bytes=64,
+    l1=128.0,
+    l2=32.0,
+    l3=9.0,
+    memory=4.8,
+    streams=4,
+    memory_in_streams=7.5,
+    memory_together=48.0,
+    asks_ahead=True,
+    weight_sum_cycles=0.75,
 )
-"""Two multiply-adds and two loads of 64 bytes a cycle."""
+"""Two multiply-adds and two loads of 64 bytes a cycle. Two cores read memory as fast as if each were alone."""
 SKYLAKE_SERVER = replace(SAPPHIRE_RAPIDS, addition_latency=4)
 """The same, with sums as long as multiply-adds; not measured."""
 SKYLAKE = replace(ZEN_4, addition_latency=4)
