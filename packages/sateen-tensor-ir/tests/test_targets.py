@@ -276,6 +276,15 @@ def test_a_cache_whose_size_the_system_does_not_tell_is_left_out(
     machine._host_caches.cache_clear()
 
 
+def test_no_more_of_the_third_cache_is_counted_on_than_a_core_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_host_caches", lambda: {3: 105 << 20})
+    rows = ARCHITECTURES["x86_64"].cpus
+    third = {name: machine._caches_here(rows[name])[2] >> 20 for name in ("sapphirerapids", "znver4", "lunarlake")}
+    assert third == {"sapphirerapids": 16, "znver4": 32, "lunarlake": 16}
+    monkeypatch.setattr(machine, "_host_caches", lambda: {3: 4 << 20})
+    assert machine._caches_here(rows["znver4"])[2] == 4 << 20
+
+
 @pytest.mark.parametrize(
     ("text", "in_step"),
     [("opencl", True), ("opencl -mcpu=processor", False), ("cuda", True), ("webgpu", True), ("metal", True)],

@@ -96,6 +96,7 @@ def _machine() -> dict[str, str]:
         "LLVM": ".".join(map(str, llvm.llvm_version_info)),
         "target": str(Target.host()),
         "vectors": _vectors(Target.host()),
+        "machine": f"{machine.processor}; rates: {machine.source or 'those of a typical one'}",
         "caches": f"{caches} (levels 1 to 3)",
         "processors": f"{allowed_processors()} allowed of {os.cpu_count()}",
         "features": " ".join(sorted(host_features())) or "not told by the system",

@@ -1,9 +1,10 @@
 """AArch64.
 
 Relocations are those of ELF for the Arm 64-bit Architecture, section 5.7. None of the rates is measured: pipes and
-latencies of multiply-adds, additions and loads are those of the makers' guides, which each group names, and those of
-LLVM's scheduling models of the same cores, which llvm-mca shows; the latency of a multiply-add is that of its
-accumulator, which comes late. The rest is that of Zen 4 with narrower vectors.
+latencies of multiply-adds, additions and loads are those of the makers' guides, which each processor names, and those
+of LLVM's scheduling models of the same cores, which llvm-mca shows; the latency of a multiply-add is that of its
+accumulator, which comes late. The rest is that of Zen 4 with narrower vectors. Parts are those of the cores' main ID
+register, MIDR_EL1.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
+from sateen.tensor_ir.targets.identity import Identity, arm
 from sateen.tensor_ir.targets.rates import NARROW, ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Field, Linking, Reference, Rule
 
 CORTEX_A53 = replace(NARROW, load_bytes=8, loads_alone=True)
-"""One multiply-add of 16 bytes a cycle; a load of as many takes two, in which nothing else begins: Arm Cortex-A55
-Software Optimization Guide (EPM 128372), and for both cores ncnn's docs/developer-guide/arm-a53-a55-dual-issue.md."""
+"""One multiply-add of 16 bytes a cycle; a load of as many takes two, in which nothing else begins."""
 CORTEX_A57 = replace(NARROW, multiply_add_latency=4, addition_latency=5)
-"""Two pipes of 8 bytes, which a vector takes together, and one load of 16 bytes a cycle: Cortex-A57 Software
-Optimization Guide (UAN 0015), tables "ASIMD floating-point" and "ASIMD load"."""
+"""Two pipes of 8 bytes, which a vector takes together, and one load of 16 bytes a cycle."""
 CORTEX_A72 = replace(CORTEX_A57, multiply_add_latency=3, addition_latency=4)
-"""The same with shorter pipes: Cortex-A72 Software Optimization Guide (UAN 0016)."""
+"""The same with shorter pipes."""
 NEOVERSE_N1 = replace(
     ZEN_4,
     multiply_add_bytes=32,
@@ -41,13 +41,11 @@ NEOVERSE_N1 = replace(
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
 )
-"""Two multiply-adds and two loads of 16 bytes a cycle: Arm Cortex-A76 and Neoverse N1 Software Optimization Guides,
-LLVM's AArch64SchedNeoverseN1."""
+"""Two multiply-adds and two loads of 16 bytes a cycle."""
 TYPICAL = replace(NEOVERSE_N1, multiply_add_latency=4, addition_latency=4)
 """The same with latencies of smaller cores, for code that any core may run."""
 NEOVERSE_N2 = replace(NEOVERSE_N1, load_cycles=0.37, l1=48.0)
-"""Neoverse N1 with three loads: Arm Cortex-A78AE and Neoverse N2 Software Optimization Guides, LLVM's
-AArch64SchedNeoverseN2."""
+"""Neoverse N1 with three loads."""
 NEOVERSE_V1 = replace(
     ZEN_4,
     multiply_add_latency=2,
@@ -60,11 +58,9 @@ NEOVERSE_V1 = replace(
     memory=5.0,
     memory_in_streams=5.0,
 )
-"""Four multiply-adds and three loads of 16 bytes a cycle: Arm Neoverse V1 and V2 Software Optimization Guides, LLVM's
-AArch64SchedNeoverseV1 and V2."""
+"""Four multiply-adds and three loads of 16 bytes a cycle."""
 APPLE_M1 = replace(NEOVERSE_V1, multiply_add_latency=4, addition_latency=3)
-"""As many, with longer pipes: Apple Silicon CPU Optimization Guide, on performance cores; what Dougall Johnson measured
-on M1's (dougallj.github.io/applecpu)."""
+"""As many, with longer pipes: the performance cores."""
 _KB, _MB = 1 << 10, 1 << 20
 _BASE = frozenset({"neon"})
 _A76 = _BASE | {"dotprod", "fullfp16", "lse"}
@@ -73,22 +69,43 @@ _N2 = _V1 | {"sve2"}
 _M1 = _A76 | {"fp16fml"}
 _M2 = _M1 | {"bf16", "i8mm"}
 
+_IN_ORDER = "Arm Cortex-A55 Software Optimization Guide; ncnn's docs/developer-guide/arm-a53-a55-dual-issue.md"
+_APPLE = "Apple Silicon CPU Optimization Guide"
+
+
+def _apple(generation: int, *parts: int) -> tuple[Identity, ...]:
+    """The names on macOS, and the parts of performance cores that Linux tells: less is known to run it."""
+    return (Identity(f"Apple M{generation}"), *(Identity("0x61", part + 1) for part in parts))
+
+
 _CPUS = (
-    CPU("cortex-a53", _BASE, (32 * _KB, 512 * _KB, 0), CORTEX_A53),  # BCM2837
-    CPU("cortex-a55", _A76, (32 * _KB, 128 * _KB, 1 * _MB), CORTEX_A53),
-    CPU("cortex-a57", _BASE, (32 * _KB, 2 * _MB, 0), CORTEX_A57),  # Tegra X1
-    CPU("cortex-a72", _BASE, (32 * _KB, 1 * _MB, 0), CORTEX_A72),  # BCM2711
-    CPU("cortex-a76", _A76, (64 * _KB, 512 * _KB, 2 * _MB), NEOVERSE_N1),  # BCM2712
-    CPU("cortex-a78ae", _A76, (64 * _KB, 256 * _KB, 2 * _MB), NEOVERSE_N2),  # Orin
-    CPU("neoverse-n1", _A76, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N1),
-    CPU("neoverse-n2", _N2, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N2),
-    CPU("neoverse-v1", _V1, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_V1),
-    CPU("neoverse-v2", _N2, (64 * _KB, 2 * _MB, 16 * _MB), NEOVERSE_V1),
-    CPU("apple-m1", _M1, (128 * _KB, 3 * _MB, 8 * _MB), APPLE_M1),
-    CPU("apple-m2", _M2, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1),
-    CPU("apple-m3", _M2, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1),
-    CPU("apple-m4", _M2 | {"sme"}, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1),
-)
+    CPU("cortex-a53", _BASE, (32 * _KB, 512 * _KB, 0), CORTEX_A53, 4,  # BCM2837
+        "Arm Cortex-A53", _IN_ORDER, arm(0xD03)),
+    CPU("cortex-a55", _A76, (32 * _KB, 128 * _KB, 1 * _MB), CORTEX_A53, 4, "Arm Cortex-A55", _IN_ORDER, arm(0xD05)),
+    CPU("cortex-a57", _BASE, (32 * _KB, 2 * _MB, 0), CORTEX_A57, 4,  # Tegra X1
+        "Arm Cortex-A57", "Arm Cortex-A57 Software Optimization Guide (UAN 0015)", arm(0xD07)),
+    CPU("cortex-a72", _BASE, (32 * _KB, 1 * _MB, 0), CORTEX_A72, 4,  # BCM2711
+        "Arm Cortex-A72", "Arm Cortex-A72 Software Optimization Guide (UAN 0016)", arm(0xD08)),
+    CPU("cortex-a76", _A76, (64 * _KB, 512 * _KB, 2 * _MB), NEOVERSE_N1, 4,  # BCM2712
+        "Arm Cortex-A76", "Arm Cortex-A76 Software Optimization Guide", arm(0xD0B)),
+    CPU("cortex-a78", _A76, (64 * _KB, 512 * _KB, 4 * _MB), NEOVERSE_N2, 4,
+        "Arm Cortex-A78", "Arm Cortex-A78 Software Optimization Guide", arm(0xD41)),
+    CPU("cortex-a78ae", _A76, (64 * _KB, 256 * _KB, 2 * _MB), NEOVERSE_N2, 4,  # Orin
+        "Arm Cortex-A78AE", "Arm Cortex-A78AE Software Optimization Guide", arm(0xD42)),
+    CPU("neoverse-n1", _A76, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N1, 4,
+        "Arm Neoverse N1", "Arm Neoverse N1 Software Optimization Guide", arm(0xD0C)),
+    CPU("neoverse-n2", _N2, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_N2, 4,
+        "Arm Neoverse N2", "Arm Neoverse N2 Software Optimization Guide", arm(0xD49)),
+    CPU("neoverse-v1", _V1, (64 * _KB, 1 * _MB, 16 * _MB), NEOVERSE_V1, 4,
+        "Arm Neoverse V1", "Arm Neoverse V1 Software Optimization Guide", arm(0xD40)),
+    CPU("neoverse-v2", _N2, (64 * _KB, 2 * _MB, 16 * _MB), NEOVERSE_V1, 4,
+        "Arm Neoverse V2", "Arm Neoverse V2 Software Optimization Guide", arm(0xD4F)),
+    CPU("apple-m1", _M1, (128 * _KB, 3 * _MB, 8 * _MB), APPLE_M1, 4,
+        "Apple M1", f"{_APPLE} and dougallj.github.io/applecpu", _apple(1, 0x22, 0x24, 0x28)),
+    CPU("apple-m2", _M2, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1, 4, "Apple M2", _APPLE, _apple(2, 0x32, 0x34, 0x38)),
+    CPU("apple-m3", _M2, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1, 4, "Apple M3", _APPLE, _apple(3)),
+    CPU("apple-m4", _M2 | {"sme"}, (128 * _KB, 4 * _MB, 8 * _MB), APPLE_M1, 4, "Apple M4", _APPLE, _apple(4)),
+)  # fmt: skip
 """Caches are those of the chip of the machine with a short name, where there is one."""
 
 _FPCR = FloatMode(

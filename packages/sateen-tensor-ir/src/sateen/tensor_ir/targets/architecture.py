@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sateen.tensor_ir.targets.abi_layout import AbiLayout
 from sateen.tensor_ir.targets.float_mode import FloatMode
+from sateen.tensor_ir.targets.identity import Found, Identity
 from sateen.tensor_ir.targets.rates import Rates
 from sateen.tensor_ir.targets.relocation import Linking
 
@@ -31,7 +32,9 @@ class Vectors:
 class CPU:
     """A processor by LLVM's name: its features beyond those of its architecture, caches in bytes, rates.
 
-    `cores` is the largest number of cores expected to run a network.
+    The third cache is what a core can count on of it. `title` is the common name, `source` says where the rates are
+    from, `identities` are the processors that have them. `cores` is the largest number of cores expected to run a
+    network.
     """
 
     name: str
@@ -39,6 +42,9 @@ class CPU:
     caches: tuple[int, int, int]
     rates: Rates
     cores: int = 4
+    title: str = ""
+    source: str = ""
+    identities: tuple[Identity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,16 @@ class Architecture:
         if name in self.cpus:
             return self.cpus[name]
         return next(level for level in self.levels if level.features <= features)
+
+    def cpu_found(self, found: Iterable[Found], features: frozenset[str]) -> CPU | None:
+        """The row of a processor that a system tells of; of several kinds of cores that of the fastest.
+
+        Of several rows that it may be, it is the last whose features it has, or the first if it has none's, as a
+        virtual machine may hide some.
+        """
+        kinds = ([cpu for cpu in self.cpus.values() if any(i.is_of(one) for i in cpu.identities)] for one in found)
+        rows = [([cpu for cpu in kind if cpu.features <= features] or kind[:1])[-1] for kind in kinds if kind]
+        return max(rows, key=lambda cpu: (cpu.rates.multiply_add_bytes, cpu.rates.load_bytes), default=None)
 
     def vectors_of(self, features: frozenset[str]) -> Vectors:
         """The vector registers that code with some features may use."""

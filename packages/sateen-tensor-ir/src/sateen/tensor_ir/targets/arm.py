@@ -1,8 +1,7 @@
 """ARM of 32 bits. Libraries are for code of the ARM instruction set; Thumb is object code of kernels only.
 
 Relocations are those of ELF for the Arm Architecture (AAELF32), section 5.6. None of the rates is measured here. Widths
-of multiply-adds are those that VFP Benchmark found (wlog.flatlib.jp/2014/02/14/n1680), latencies those of GCC's
-descriptions of the cores (config/arm).
+of multiply-adds are those that VFP Benchmark found, latencies those of GCC's descriptions of the cores.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_32_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
+from sateen.tensor_ir.targets.identity import arm
 from sateen.tensor_ir.targets.rates import NARROW, SCALAR
 from sateen.tensor_ir.targets.relocation import WORD32, Addressing, Field, Linking, Reference, Rule
 
@@ -42,10 +42,9 @@ CORTEX_A7 = replace(
 )
 """One float32 after the other, in vectors, too."""
 CORTEX_M4 = replace(SCALAR, multiply_add_bytes=4 / 3, multiply_add_latency=3, loads_alone=True)
-"""A multiply-add takes three cycles, a load two: Cortex-M4 Technical Reference Manual (DDI 0439), "FPU instruction
-set"."""
+"""A multiply-add takes three cycles, a load two."""
 CORTEX_M7 = replace(SCALAR, multiply_add_latency=3, addition_latency=3, load_cycles=1.0)
-"""One multiply-add or load of 4 bytes a cycle: LLVM's ARMScheduleM7."""
+"""One multiply-add or load of 4 bytes a cycle."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 0)
@@ -53,17 +52,25 @@ _V7 = frozenset({"neon"})
 _V7_WITH_FMA = _V7 | {"hwdiv-arm", "vfp4"}
 _V8 = _V7_WITH_FMA | {"crc"}
 
+_MEASURED_BY_OTHERS = "VFP Benchmark (wlog.flatlib.jp/2014/02/14/n1680); GCC's config/arm"
+
 _CPUS = (
-    CPU("cortex-a7", _V7_WITH_FMA, (32 * _KB, 512 * _KB, 0), CORTEX_A7),
-    CPU("cortex-a8", _V7, (32 * _KB, 256 * _KB, 0), HALF_WIDE),
-    CPU("cortex-a9", _V7, (32 * _KB, 512 * _KB, 0), HALF_WIDE),
-    CPU("cortex-a15", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW),
-    CPU("cortex-a17", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW),
-    CPU("cortex-a53", _V8, (32 * _KB, 512 * _KB, 0), NARROW),
-    CPU("cortex-a72", _V8, (32 * _KB, 1 * _MB, 0), NARROW),
-    CPU("cortex-m4", frozenset(), (64 * _KB, 64 * _KB, 0), CORTEX_M4, cores=1),  # no cache: its memory is as near
-    CPU("cortex-m7", frozenset(), (16 * _KB, 64 * _KB, 0), CORTEX_M7, cores=1),
-)
+    CPU("cortex-a7", _V7_WITH_FMA, (32 * _KB, 512 * _KB, 0), CORTEX_A7, 4,
+        "Arm Cortex-A7", _MEASURED_BY_OTHERS, arm(0xC07)),
+    CPU("cortex-a8", _V7, (32 * _KB, 256 * _KB, 0), HALF_WIDE, 4, "Arm Cortex-A8", _MEASURED_BY_OTHERS, arm(0xC08)),
+    CPU("cortex-a9", _V7, (32 * _KB, 512 * _KB, 0), HALF_WIDE, 4, "Arm Cortex-A9", _MEASURED_BY_OTHERS, arm(0xC09)),
+    CPU("cortex-a15", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW, 4,
+        "Arm Cortex-A15", _MEASURED_BY_OTHERS, arm(0xC0F)),
+    CPU("cortex-a17", _V7_WITH_FMA, (32 * _KB, 1 * _MB, 0), NARROW, 4,
+        "Arm Cortex-A17", _MEASURED_BY_OTHERS, arm(0xC0D, 0xC0E)),
+    CPU("cortex-a53", _V8, (32 * _KB, 512 * _KB, 0), NARROW, 4,
+        "Arm Cortex-A53, 32 bits", _MEASURED_BY_OTHERS, arm(0xD03)),
+    CPU("cortex-a72", _V8, (32 * _KB, 1 * _MB, 0), NARROW, 4,
+        "Arm Cortex-A72, 32 bits", _MEASURED_BY_OTHERS, arm(0xD08)),
+    CPU("cortex-m4", frozenset(), (64 * _KB, 64 * _KB, 0), CORTEX_M4, 1,  # no cache: its memory is as near
+        "Arm Cortex-M4", "Cortex-M4 Technical Reference Manual (DDI 0439)", ()),
+    CPU("cortex-m7", frozenset(), (16 * _KB, 64 * _KB, 0), CORTEX_M7, 1, "Arm Cortex-M7", "LLVM's ARMScheduleM7", ()),
+)  # fmt: skip
 
 _FPSCR = FloatMode(
     bits=32,

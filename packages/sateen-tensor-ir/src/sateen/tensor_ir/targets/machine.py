@@ -12,11 +12,15 @@ from types import MappingProxyType
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.target import Target
+from sateen.tensor_ir.targets.architecture import CPU
 from sateen.tensor_ir.targets.gpu import Gpu
+from sateen.tensor_ir.targets.identity import found_here
 from sateen.tensor_ir.targets.rates import NARROW, SCALAR, Rates
 from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import architecture_of, cpu_of, features_of
 
+MOST_OF_THIRD = 16 << 20
+"""The most bytes of a third cache that a core can count on where nothing else is known."""
 _FLOAT32 = DType.of("float32")
 
 
@@ -48,11 +52,15 @@ class Machine:
     """The blocks of threads of a device; None for a processor. The other fields then say what one thread has."""
     host: Machine | None = None
     """The processor beside a device, which may have parts of a network."""
+    processor: str = ""
+    """The common name of the processor that the rates are of; '' for what has none."""
+    source: str = ""
+    """Where the rates are from."""
 
     @staticmethod
     def of(target: Target | str = "llvm", target_host: Target | str | None = None) -> Machine:
-        """The machine of a target, a device beside a host if there is one. Caches are read from this machine if it is
-        the target; otherwise they are those of the target's CPU.
+        """The machine of a target, a device beside a host if there is one. If it is this machine, its processor is
+        looked for, and its caches are read; otherwise both are those of the target's CPU.
 
         Raises TargetError for an architecture that sateen makes no code for.
         """
@@ -62,17 +70,18 @@ class Machine:
             return replace(_THREAD, kind=complete.device_kind, gpu=Gpu.of(complete), host=host)
         if complete.kind == "c":
             return _ANY_PROCESSOR
-        architecture, cpu = architecture_of(complete), cpu_of(complete)
+        architecture, is_here = architecture_of(complete), complete == Target.host()
+        found = architecture.cpu_found(found_here(), features_of(complete)) if is_here else None
+        cpu = found or cpu_of(complete)
         vectors = architecture.vectors_of(features_of(complete))
         system = System.of(complete.triple)
         is_serial = not system.has_threads and system is not System.WEBASSEMBLY  # whose rows say whether it has threads
         cores = 1 if is_serial else cpu.cores
-        found = _host_caches() if complete == Target.host() else {}
-        l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
+        l1, l2, l3 = _caches_here(cpu) if is_here else cpu.caches
         return Machine(
             vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
             architecture.multiplies_by_element, inf if system is System.NONE else architecture.enlargement_cycles,
-            vectors.masks, vectors.in_scalars,
+            vectors.masks, vectors.in_scalars, processor=cpu.title or cpu.name, source=cpu.source,
         )  # fmt: skip
 
     def at(self, kind: DeviceKind) -> Machine:
@@ -112,6 +121,14 @@ _THREAD = Machine(4, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL
 
 _ANY_PROCESSOR = Machine(4, 16, 32 << 10, 256 << 10, 0, SCALAR, DeviceKind.CPU, 1)
 """The assumptions for C, which says nothing of vectors and has no threads."""
+
+
+def _caches_here(cpu: CPU) -> tuple[int, int, int]:
+    """The caches that this machine's system tells of, if it does. A virtual machine tells of all of the third one, of
+    which it has a part: what is beyond the row's, and beyond MOST_OF_THIRD, is not counted on."""
+    found = _host_caches()
+    l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
+    return l1, l2, min(l3, max(cpu.caches[2], MOST_OF_THIRD))
 
 
 @cache

@@ -14,6 +14,7 @@ from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_32_BITS, POINTERS_OF_64_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
+from sateen.tensor_ir.targets.identity import Identity
 from sateen.tensor_ir.targets.rates import NARROW
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Field, Linking, Reference, Rule
 
@@ -33,29 +34,47 @@ SCALAR = replace(
     result_sum_cycles=14.0,
     weight_sum_cycles=1.0,
 )
-"""A small core without vectors: one multiply-add and one load of 4 bytes a cycle, as on SiFive's U74 (LLVM's
-RISCVSchedSiFive7)."""
+"""A small core without vectors: one multiply-add and one load of 4 bytes a cycle, as on SiFive's U74."""
 
 VECTOR = replace(NARROW, address_cycles=1.0)
 """A small core with vectors: one multiply-add and one load of 16 bytes a cycle. Loads of vectors take no offset (RISC-V
 "V" Vector Extension 1.0, section 7.2), so that an addition comes before each."""
 SIFIVE_X280 = replace(VECTOR, multiply_add_bytes=32, multiply_add_latency=8, addition_latency=8, load_bytes=32, l1=32.0)
-"""One multiply-add and one load of 32 bytes a cycle: WikiChip Fuse, "SiFive Introduces A New Coprocessor Interface";
-latencies are those of LLVM's RISCVSchedSiFive7."""
+"""One multiply-add and one load of 32 bytes a cycle."""
+SIFIVE_P470 = VECTOR
+"""One vector unit of 16 bytes, out of order."""
+SIFIVE_P670 = replace(VECTOR, multiply_add_bytes=32, l1=32.0)
+"""Two vector units of 16 bytes, out of order."""
 SPACEMIT_X60 = replace(VECTOR, multiply_add_bytes=32, multiply_add_latency=5)
-"""Two vector units of 16 bytes, which give 32 GFLOP/s at 1.6 GHz, and one load a cycle: measurements of boards with K1
-(cpufp; camel-cdr.github.io/rvv-bench-results/bpi_f3); latencies are those of LLVM's RISCVSchedSpacemitX60."""
+"""Two vector units of 16 bytes, which give 32 GFLOP/s at 1.6 GHz, and one load a cycle."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _GC = frozenset({"a", "c", "d", "f", "m"})
 _B = _GC | {"zba", "zbb"}
 _TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)
 
+_OF_X280 = 'WikiChip Fuse, "SiFive Introduces A New Coprocessor Interface"; LLVM\'s RISCVSchedSiFive7'
+_OF_X60 = "cpufp and camel-cdr.github.io/rvv-bench-results/bpi_f3 on K1; LLVM's RISCVSchedSpacemitX60"
+_P400 = _B | {"v", "zfh", "zvfh"}
+
+
+def _named(*names: str) -> tuple[Identity, ...]:
+    """Processors by the names that Linux reads from a device tree."""
+    return tuple(map(Identity, names))
+
+
 _CPUS = (
-    CPU("sifive-u74", _B, (32 * _KB, 2 * _MB, 0), SCALAR),
-    CPU("sifive-x280", _B | {"v", "zfh", "zvfh", "zvl512b"}, (32 * _KB, 512 * _KB, 4 * _MB), SIFIVE_X280),
-    CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), SPACEMIT_X60),
-)
+    CPU("sifive-u74", _B, (32 * _KB, 2 * _MB, 0), SCALAR, 4,
+        "SiFive U74", "LLVM's RISCVSchedSiFive7", _named("sifive,u74-mc", "sifive,u74", "sifive,bullet0")),
+    CPU("sifive-x280", _B | {"v", "zfh", "zvfh", "zvl512b"}, (32 * _KB, 512 * _KB, 4 * _MB), SIFIVE_X280, 4,
+        "SiFive X280", _OF_X280, _named("sifive,x280")),
+    CPU("sifive-p470", _P400, (32 * _KB, 512 * _KB, 2 * _MB), SIFIVE_P470, 4,
+        "SiFive P470", "SiFive P400-Series product brief", _named("sifive,p470")),
+    CPU("sifive-p670", _P400, (64 * _KB, 512 * _KB, 4 * _MB), SIFIVE_P670, 4,
+        "SiFive P670", "SiFive P600-Series product brief", _named("sifive,p670")),
+    CPU("spacemit-x60", _B | {"v", "zfh", "zvfh", "zvl256b"}, (32 * _KB, 512 * _KB, 0), SPACEMIT_X60, 4,
+        "SpacemiT X60", _OF_X60, _named("spacemit,x60")),
+)  # fmt: skip
 
 _VECTORS = ((64, "zvl512b"), (32, "zvl256b"), (16, "v"))
 _SCALARS = Vectors(16, 7, in_scalars=True)

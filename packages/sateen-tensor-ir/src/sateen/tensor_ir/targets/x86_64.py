@@ -1,9 +1,9 @@
 """x86-64.
 
-Relocations are those of the System V ABI, AMD64 supplement, section 4.4. The rates of Sapphire Rapids are measured.
-Where another core differs from Zen 4, its rates are those of the makers' manuals: Intel 64 and IA-32 Architectures
-Optimization Reference Manual, and AMD's Software Optimization Guides for families 17h (55723, 56305), 19h (56665) and
-1Ah (58455). Widths and latencies agree with LLVM's scheduling models, which llvm-mca shows; it has none of Zen 5.
+Relocations are those of the System V ABI, AMD64 supplement, section 4.4. Each processor names the source of its rates;
+where a core differs from Zen 4, they are those of the makers' guides. Widths and latencies agree with LLVM's scheduling
+models, which llvm-mca shows; it has none of Zen 5. Models are those of the makers' lists (Intel 64 and IA-32 SDM,
+volume 4, table 2-1; AMD's revision guides).
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
+from sateen.tensor_ir.targets.identity import amd, intel
 from sateen.tensor_ir.targets.rates import ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Linking, Reference, Rule
 
+ZEN_2 = replace(ZEN_4, multiply_add_latency=5, memory=5.0, memory_in_streams=5.0, memory_together=10.0)
 ZEN_5 = replace(ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=48.0)
-"""Two multiply-adds and two loads of 64 bytes a cycle; not measured."""
+"""Two multiply-adds and two loads of 64 bytes a cycle."""
 SAPPHIRE_RAPIDS = replace(
     ZEN_4,
     multiply_add_bytes=128,
@@ -36,13 +38,15 @@ SAPPHIRE_RAPIDS = replace(
 )
 """Two multiply-adds and two loads of 64 bytes a cycle. Two cores read memory as fast as if each were alone."""
 SKYLAKE_SERVER = replace(SAPPHIRE_RAPIDS, addition_latency=4)
-"""The same, with sums as long as multiply-adds; not measured."""
+"""The same, with sums as long as multiply-adds."""
 SKYLAKE = replace(ZEN_4, addition_latency=4)
-"""Two multiply-adds and two loads of 32 bytes a cycle; not measured."""
+"""Two multiply-adds and two loads of 32 bytes a cycle."""
 HASWELL = replace(ZEN_4, multiply_add_latency=5, l3=12.0)
-"""Two multiply-adds and two loads of 32 bytes a cycle; not measured."""
+"""Two multiply-adds and two loads of 32 bytes a cycle."""
+ICE_LAKE_CLIENT = replace(SKYLAKE, load_bytes=64, l1=128.0, l2=32.0, l3=12.0)
+"""One multiply-add and two loads of 64 bytes a cycle."""
 ALDER_LAKE = replace(ZEN_4, load_cycles=0.37, l1=96.0)
-"""The performance core: two multiply-adds and three loads of 32 bytes a cycle; not measured."""
+"""The performance core: two multiply-adds and three loads of 32 bytes a cycle."""
 ZEN_1 = replace(
     ZEN_4,
     multiply_add_bytes=32,
@@ -53,38 +57,77 @@ ZEN_1 = replace(
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
 )
-"""Two multiply-adds and two loads of 16 bytes a cycle; not measured."""
+"""Two multiply-adds and two loads of 16 bytes a cycle."""
 WITHOUT_FMA = replace(ZEN_1, multiply_add_latency=8)
-"""Separate products and sums of 16 bytes, two of each a cycle, for code that any core may run; not measured."""
+"""Separate products and sums of 16 bytes, two of each a cycle, for code that any core may run."""
 NEHALEM = replace(WITHOUT_FMA, multiply_add_bytes=16, load_cycles=1.1, l1=16.0)
-"""One of each, and one load of 16 bytes a cycle; not measured."""
+"""One of each, and one load of 16 bytes a cycle."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)
 _V2, _V3, _V4 = (PROCESSORS["x86_64"].levels[f"x86-64-v{level}"] for level in (2, 3, 4))
 _VNNI = frozenset({"avx512vnni"})
+_CLIENT = _V3 | {"avxvnni", "gfni"}
+_LATER_CLIENT = _CLIENT | {"avxvnniint8"}
 _ICE_LAKE = _V4 | _VNNI | {"avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq", "gfni"}
 _SAPPHIRE_RAPIDS = _ICE_LAKE | {"amx-bf16", "amx-int8", "amx-tile", "avx512bf16", "avx512fp16", "avxvnni"}
 _ZEN_4 = _ICE_LAKE | {"avx512bf16"}
 
+_INTEL = "Intel 64 and IA-32 Architectures Optimization Reference Manual"
+_AS_SAPPHIRE_RAPIDS = f"{_INTEL}; what it leaves open as measured on Sapphire Rapids"
+_AS_ZEN_4 = "as measured on Zen 4"
+_AMD_17 = "AMD Software Optimization Guide for family 17h (55723, 56305)"
+_AMD_19 = "AMD Software Optimization Guide for family 19h (56665); memory as measured on Zen 4"
+_AMD_1A = "AMD Software Optimization Guide for family 1Ah (58455); memory as measured on Zen 4"
+
 _CPUS = (
-    CPU("nehalem", _V2, (32 * _KB, 256 * _KB, 8 * _MB), NEHALEM),
-    CPU("haswell", _V3, (32 * _KB, 256 * _KB, 8 * _MB), HASWELL),
-    CPU("broadwell", _V3, (32 * _KB, 256 * _KB, 16 * _MB), HASWELL),
-    CPU("skylake", _V3, (32 * _KB, 256 * _KB, 8 * _MB), SKYLAKE),
-    CPU("alderlake", _V3 | {"avxvnni", "gfni"}, (48 * _KB, 1280 * _KB, 16 * _MB), ALDER_LAKE),
-    CPU("skylake-avx512", _V4, (32 * _KB, 1 * _MB, 16 * _MB), SKYLAKE_SERVER),
-    CPU("cascadelake", _V4 | _VNNI, (32 * _KB, 1 * _MB, 16 * _MB), SKYLAKE_SERVER),
-    CPU("icelake-server", _ICE_LAKE, (48 * _KB, 1280 * _KB, 16 * _MB), SKYLAKE_SERVER),
-    CPU("sapphirerapids", _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 16 * _MB), SAPPHIRE_RAPIDS),
-    CPU("emeraldrapids", _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 16 * _MB), SAPPHIRE_RAPIDS),
-    CPU("graniterapids", _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 16 * _MB), SAPPHIRE_RAPIDS),
-    CPU("znver1", _V3, (32 * _KB, 512 * _KB, 8 * _MB), ZEN_1),
-    CPU("znver2", _V3, (32 * _KB, 512 * _KB, 16 * _MB), replace(ZEN_4, multiply_add_latency=5)),
-    CPU("znver3", _V3, (32 * _KB, 512 * _KB, 32 * _MB), ZEN_4),
-    CPU("znver4", _ZEN_4, (32 * _KB, 1 * _MB, 32 * _MB), ZEN_4),
-    CPU("znver5", _ZEN_4 | {"avxvnni"}, (48 * _KB, 1 * _MB, 32 * _MB), ZEN_5),
-)
+    CPU("nehalem", _V2, (32 * _KB, 256 * _KB, 8 * _MB), NEHALEM, 4,
+        "Intel Nehalem", _INTEL, (intel(0x1A, 0x1E, 0x1F, 0x25, 0x2C, 0x2E, 0x2F),)),
+    CPU("haswell", _V3, (32 * _KB, 256 * _KB, 8 * _MB), HASWELL, 4,
+        "Intel Haswell", _INTEL, (intel(0x3C, 0x3F, 0x45, 0x46),)),
+    CPU("broadwell", _V3, (32 * _KB, 256 * _KB, 16 * _MB), HASWELL, 4,
+        "Intel Broadwell", _INTEL, (intel(0x3D, 0x47, 0x4F, 0x56),)),
+    CPU("skylake", _V3, (32 * _KB, 256 * _KB, 8 * _MB), SKYLAKE, 4,
+        "Intel Skylake", _INTEL, (intel(0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6),)),
+    CPU("alderlake", _CLIENT, (48 * _KB, 1280 * _KB, 16 * _MB), ALDER_LAKE, 4,
+        "Intel Alder Lake", _INTEL, (intel(0x97, 0x9A),)),
+    CPU("raptorlake", _CLIENT, (48 * _KB, 2 * _MB, 16 * _MB), ALDER_LAKE, 4,
+        "Intel Raptor Lake", _INTEL, (intel(0xB7, 0xBA, 0xBF),)),
+    CPU("meteorlake", _CLIENT, (48 * _KB, 2 * _MB, 16 * _MB), ALDER_LAKE, 4,
+        "Intel Meteor Lake", _INTEL, (intel(0xAA, 0xAC, 0xB5),)),
+    CPU("arrowlake", _LATER_CLIENT, (48 * _KB, 3 * _MB, 16 * _MB), ALDER_LAKE, 4,
+        "Intel Arrow Lake", _INTEL, (intel(0xC5, 0xC6),)),
+    CPU("lunarlake", _LATER_CLIENT, (48 * _KB, 2560 * _KB, 12 * _MB), ALDER_LAKE, 4,
+        "Intel Lunar Lake", _INTEL, (intel(0xBD),)),
+    CPU("pantherlake", _LATER_CLIENT, (48 * _KB, 3 * _MB, 12 * _MB), ALDER_LAKE, 4,
+        "Intel Panther Lake", _INTEL, (intel(0xCC),)),
+    CPU("skylake-avx512", _V4, (32 * _KB, 1 * _MB, 16 * _MB), SKYLAKE_SERVER, 4,
+        "Intel Skylake-SP", _INTEL, (intel(0x55),)),
+    CPU("cascadelake", _V4 | _VNNI, (32 * _KB, 1 * _MB, 16 * _MB), SKYLAKE_SERVER, 4,
+        "Intel Cascade Lake", _INTEL, (intel(0x55),)),
+    CPU("icelake-client", _ICE_LAKE, (48 * _KB, 512 * _KB, 8 * _MB), ICE_LAKE_CLIENT, 4,
+        "Intel Ice Lake", _INTEL, (intel(0x7D, 0x7E),)),
+    CPU("tigerlake", _ICE_LAKE, (48 * _KB, 1280 * _KB, 12 * _MB), ICE_LAKE_CLIENT, 4,
+        "Intel Tiger Lake", _INTEL, (intel(0x8C, 0x8D),)),
+    CPU("rocketlake", _ICE_LAKE, (48 * _KB, 512 * _KB, 16 * _MB), ICE_LAKE_CLIENT, 4,
+        "Intel Rocket Lake", _INTEL, (intel(0xA7),)),
+    CPU("icelake-server", _ICE_LAKE, (48 * _KB, 1280 * _KB, 16 * _MB), SKYLAKE_SERVER, 4,
+        "Intel Ice Lake-SP", _INTEL, (intel(0x6A, 0x6C),)),
+    CPU("sapphirerapids", _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 16 * _MB), SAPPHIRE_RAPIDS, 4,
+        "Intel Sapphire Rapids", "measured", (intel(0x8F),)),
+    CPU("emeraldrapids", _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 16 * _MB), SAPPHIRE_RAPIDS, 4,
+        "Intel Emerald Rapids", _AS_SAPPHIRE_RAPIDS, (intel(0xCF),)),
+    CPU("graniterapids", _SAPPHIRE_RAPIDS, (48 * _KB, 2 * _MB, 16 * _MB), SAPPHIRE_RAPIDS, 4,
+        "Intel Granite Rapids", _AS_SAPPHIRE_RAPIDS, (intel(0xAD, 0xAE),)),
+    CPU("znver1", _V3, (32 * _KB, 512 * _KB, 8 * _MB), ZEN_1, 4, "AMD Zen", _AMD_17, (amd(0x17, *range(0x30)),)),
+    CPU("znver2", _V3, (32 * _KB, 512 * _KB, 16 * _MB), ZEN_2, 4,
+        "AMD Zen 2", _AMD_17, (amd(0x17, *range(0x30, 0x100)),)),
+    CPU("znver3", _V3, (32 * _KB, 512 * _KB, 32 * _MB), ZEN_4, 4,
+        "AMD Zen 3", _AMD_19, (amd(0x19, *range(0x10), *range(0x20, 0x60)),)),
+    CPU("znver4", _ZEN_4, (32 * _KB, 1 * _MB, 32 * _MB), ZEN_4, 4,
+        "AMD Zen 4", "measured", (amd(0x19, *range(0x10, 0x20), *range(0x60, 0x80), *range(0xA0, 0xB0)),)),
+    CPU("znver5", _ZEN_4 | {"avxvnni"}, (48 * _KB, 1 * _MB, 32 * _MB), ZEN_5, 4, "AMD Zen 5", _AMD_1A, (amd(0x1A),)),
+)  # fmt: skip
 
 _MXCSR = FloatMode(
     bits=32,
@@ -138,10 +181,10 @@ X86_64 = Architecture(
     # Without FMA two of the 16 hold products until they are added.
     vectors=(Vectors(64, 32, "avx512f", masks=True), Vectors(32, 16, "avx2", masks=True), Vectors(16, 14)),
     levels=(
-        CPU("x86-64-v4", _V4, _TYPICAL, ZEN_4),
-        CPU("x86-64-v3", _V3, _TYPICAL, ZEN_4),
-        CPU("x86-64-v2", _V2, _TYPICAL, WITHOUT_FMA),
-        CPU("x86-64", frozenset(), _TYPICAL, WITHOUT_FMA),
+        CPU("x86-64-v4", _V4, _TYPICAL, ZEN_4, title="any x86-64 with AVX-512", source=_AS_ZEN_4),
+        CPU("x86-64-v3", _V3, _TYPICAL, ZEN_4, title="any x86-64 with AVX2", source=_AS_ZEN_4),
+        CPU("x86-64-v2", _V2, _TYPICAL, WITHOUT_FMA, title="any x86-64 with SSE4.2", source=_INTEL),
+        CPU("x86-64", frozenset(), _TYPICAL, WITHOUT_FMA, title="any x86-64", source=_INTEL),
     ),
     cpus={cpu.name: cpu for cpu in _CPUS},
     clock="llvm.readcyclecounter",  # rdtsc, of constant rate on every processor that has level x86-64-v2
