@@ -317,6 +317,11 @@ class _Drawing:
         if self.chance(0.2):
             source = self.rng.choice(stage.op.inputs)
             self.script.call(stage, "prefetch", source, self.rng.choice(stage.leaves), self.rng.choice([1, 2, 5]))
+        if self.chance(0.2):
+            source, leading = self.rng.choice(stage.op.inputs), self.rng.choice([1, 2])
+            self.script.call(
+                stage, "prefetch_next", source, self.rng.choice(stage.leaves), leading, self.rng.choice([1, 4])
+            )
         for key, values in PRAGMAS.items():
             axis, value = self.rng.choice(stage.leaves), self.rng.choice(values)
             if self.chance(0.2) and self.script.call(stage, "pragma", axis, key, value):

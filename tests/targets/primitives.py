@@ -211,6 +211,12 @@ def prefetch() -> Scheduled:
     return blur.scheduled()
 
 
+def prefetch_next() -> Scheduled:
+    blur = Blur.make()
+    blur.s[blur.B].prefetch_next(blur.A, blur.B.op.axis[1])
+    return blur.scheduled()
+
+
 def compute_at() -> Scheduled:
     blur = Blur.make()
     outer, _ = blur.s[blur.C].split(blur.C.op.axis[0], factor=4)
@@ -370,6 +376,7 @@ PRIMITIVES: Mapping[str, Callable[[], Scheduled]] = {
     "pragma auto_unroll_max_step": pragma_unroll(explicit=True),
     "pragma unroll_explicit": pragma_unroll(explicit=False),
     "prefetch": prefetch,
+    "prefetch_next": prefetch_next,
     "tensorize": tensorize,
     "compute_at": compute_at,
     "compute_at a fused loop": compute_at_fused,

@@ -43,6 +43,7 @@ def plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
             analyzer.bind(leaf, 0, extent[leaf])
     for axis in stage.blocks:
         analyzer.bind(axis, 0, axis.extent)
+    plan.extents = extent
     plan.shared = _shared_loops(stage)
     plan.guards += [outer < extent[leaf] for leaf, outer in plan.shared.items()]
     value: dict[IterVar, Expr] = {leaf: plan.shared.get(leaf, leaf) for leaf in extent}

@@ -13,9 +13,11 @@ from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.stmt import If, Prefetch, Stmt, sequence
 from sateen.tensor_ir.ir.tensor_expr import Reduce
 from sateen.tensor_ir.ir.visit import substitute, walk
+from sateen.tensor_ir.lowering.next_block import next_block
+from sateen.tensor_ir.lowering.regions import attach_path
 from sateen.tensor_ir.lowering.stage_buffers import StageBuffers
 from sateen.tensor_ir.lowering.stage_plan import StagePlan
-from sateen.tensor_ir.schedule.state import StageState
+from sateen.tensor_ir.schedule.state import NextBlockRequest, PrefetchRequest, StageState
 from sateen.tensor_ir.te.tensor import Tensor, reads
 
 
@@ -63,17 +65,26 @@ class StageBody:
         for request in (r for r in self.stage.prefetches if r.axis is leaf):
             for e in self.plan.body:
                 for load in self._first_reads(e, request.tensor):
-                    ahead = substitute(load, {leaf: leaf + request.distance})
-                    assert isinstance(ahead, Load)
-                    if any(isinstance(n, Load) for i in ahead.indices for n in walk(i)):
+                    if any(isinstance(n, Load) for i in load.indices for n in walk(i)):
                         raise ScheduleError(
                             f"prefetch in stage {self.stage.name!r}, axis {leaf.name!r}: where it reads "
                             f"{request.tensor.name!r} is data, which may not exist that far ahead"
                         )
                     zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[position(leaf, self.leaves) + 1 :]}
-                    indices = tuple(substitute(i, zero) for i in ahead.indices)
-                    hints.append(Prefetch(ahead.buffer, indices, self.span))
+                    first = tuple(self.analyzer.simplify(substitute(i, zero)) for i in load.indices)
+                    hints += [Prefetch(load.buffer, i, self.span) for i in self._ahead(request, load.buffer, first)]
         return sequence(*hints, body) if hints else body
+
+    def _ahead(
+        self, request: PrefetchRequest | NextBlockRequest, buffer: Buffer, first: tuple[Expr, ...]
+    ) -> list[tuple[Expr, ...]]:
+        """The elements to ask for in an iteration whose first one reads that at the indices `first`."""
+        if isinstance(request, PrefetchRequest):
+            return [tuple(substitute(i, {request.axis: request.axis + request.distance}) for i in first)]
+        own = [(self.stage, leaf) for leaf in self.leaves[: position(request.axis, self.leaves) + 1]]
+        path = [*reversed(attach_path(self.stage)), *own]
+        loops = [(leaf, self.storage.plans[host.blocks.get(leaf, host)]) for host, leaf in path]
+        return next_block(buffer, first[: request.leading], loops, request, self.analyzer)
 
     def _first_reads(self, e: Expr, tensor: Tensor) -> list[Load]:
         for read in reads(e):

@@ -13,9 +13,10 @@ class StagePlan:
     """The plan of lowering for a stage.
 
     `base` and `extent` give the region per data axis; `value` writes each axis over the loops, relative to the base;
-    `loops` are the extents of the leaves; `guards` are the conditions under which a point of the loop nest belongs to
-    the region and to the tensor. Along the axes in `rounded` the region includes the overhang of a rounded-up tail.
-    `shared` has the loops of a scan's step that a loop around all steps stands for.
+    `loops` are the extents of the leaves, `extents` those of all loops, also of the split and fused ones; `guards` are
+    the conditions under which a point of the loop nest belongs to the region and to the tensor. Along the axes in
+    `rounded` the region includes the overhang of a rounded-up tail. `shared` has the loops of a scan's step that a loop
+    around all steps stands for.
     """
 
     stage: StageState
@@ -24,6 +25,7 @@ class StagePlan:
     extent: dict[IterVar, Expr] = field(default_factory=dict)
     value: dict[IterVar, Expr] = field(default_factory=dict)
     loops: dict[IterVar, Expr] = field(default_factory=dict)
+    extents: dict[IterVar, Expr] = field(default_factory=dict)
     guards: list[Expr] = field(default_factory=list)
     rounded: set[IterVar] = field(default_factory=set)
     shared: dict[IterVar, IterVar] = field(default_factory=dict)

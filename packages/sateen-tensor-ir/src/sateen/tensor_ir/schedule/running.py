@@ -21,7 +21,7 @@ from sateen.tensor_ir.schedule.checks import (
     require_untimed,
 )
 from sateen.tensor_ir.schedule.pragmas import OTHER, PRAGMAS, PRIMITIVES, plain_value
-from sateen.tensor_ir.schedule.state import PrefetchRequest, StageState
+from sateen.tensor_ir.schedule.state import NextBlockRequest, PrefetchRequest, StageState
 from sateen.tensor_ir.te.recurrence import ScanOp
 from sateen.tensor_ir.te.tensor import Tensor
 from sateen.tensor_ir.te.threads import VTHREAD, ThreadAxis
@@ -166,18 +166,62 @@ class RunPrimitives(StageState):
 
     def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:
         """Prefetch the part of `tensor` that iteration axis + distance will read."""
-        require_leaf(self, axis, "prefetch")
-        if not isinstance(tensor, Tensor):
-            found = type(tensor).__name__
-            raise ScheduleError(f"{at(self, 'prefetch', axis)}: expects a tensor, found {found}")
-        if tensor not in self.op.inputs:
-            raise ScheduleError(f"{at(self, 'prefetch', axis)}: {self.name!r} does not read {tensor.name!r}")
-        if not isinstance(distance, Integral) or distance < 1:
-            raise ScheduleError(
-                f"{at(self, 'prefetch', axis)}: expects an integer of at least 1 as distance, found {distance!r:.80}"
-            )
-        require_expressions(self, at(self, "prefetch", axis))
+        self._require_read(tensor, axis, "prefetch")
+        self._require_count(distance, "distance", axis, "prefetch")
         self.prefetches.append(PrefetchRequest(tensor, axis, distance))
+
+    def prefetch_next(self, tensor: Tensor, axis: IterVar, leading: int = 1, streams: int = 1, most: int = 8) -> None:
+        """Prefetch, while a block of `tensor` is read, the block behind it in memory.
+
+        A block has the same `leading` indices. Each iteration of `axis` asks for as many cache lines as suffice, in all
+        iterations of the loops that stay in the block together; it asks for none where that is more than `most`.
+
+            for p in 4: for i in 8: for k in 16: C[i, p] += A[i, k] * B[p, k, ...]      prefetch_next(B, k)
+            for p in 4: for i in 8: for k in 16: { prefetch B[p + 1, (2*i + k) lines]; C[i, p] += ... }
+
+        With `streams`, neighbouring lines are asked for in as many parts of the next block in turn, since some memories
+        give one sequence of lines more slowly than several. What lies behind the last block is asked for as well, be it
+        beyond the end of the tensor: a prefetch never faults.
+        """
+        where = self._require_read(tensor, axis, "prefetch_next")
+        for name, number in (("leading", leading), ("streams", streams), ("most", most)):
+            self._require_count(number, name, axis, "prefetch_next")
+        if leading >= tensor.ndim:
+            raise ScheduleError(
+                f"{where}: expects leading indices that leave a block of {tensor.name!r}, which has {tensor.ndim} "
+                f"dimensions, found {leading}"
+            )
+        self.prefetches.append(NextBlockRequest(tensor, axis, leading, streams, most))
+
+    def _require_read(self, tensor: Tensor, axis: IterVar, primitive: str) -> str:
+        """Check that the stage, which computes expressions, reads a tensor in a loop; returns the words for it."""
+        require_leaf(self, axis, primitive)
+        where = at(self, primitive, axis)
+        if not isinstance(tensor, Tensor):
+            raise ScheduleError(f"{where}: expects a tensor, found {type(tensor).__name__}")
+        if not self._reads(tensor):
+            raise ScheduleError(f"{where}: {self.name!r} does not read {tensor.name!r}")
+        require_expressions(self, where)
+        return where
+
+    def _reads(self, tensor: Tensor) -> bool:
+        """Whether the stage reads a tensor, itself or in what is inlined into it."""
+        pending, known = [*self.op.inputs], set(self.op.inputs)
+        while pending:
+            source = pending.pop()
+            if source is tensor:
+                return True
+            if self.schedule[source].inlined:
+                new = [t for t in self.schedule[source].op.inputs if t not in known]
+                pending += new
+                known.update(new)
+        return False
+
+    def _require_count(self, number: object, name: str, axis: IterVar, primitive: str) -> None:
+        if not isinstance(number, Integral) or number < 1:
+            raise ScheduleError(
+                f"{at(self, primitive, axis)}: expects an integer of at least 1 as {name}, found {number!r:.80}"
+            )
 
     def tensorize(self, axis: IterVar, instruction: Instruction) -> None:
         """Let an instruction compute what a loop and those inside it do.

@@ -28,6 +28,20 @@ class PrefetchRequest:
     distance: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NextBlockRequest:
+    """Ask in each iteration of `axis` for a share of the block of `tensor` behind the one that is read.
+
+    Its elements have the same `leading` indices. The lines are asked for as `streams`, and no more than `most` at once.
+    """
+
+    tensor: Tensor
+    axis: IterVar
+    leading: int
+    streams: int
+    most: int
+
+
 class Stages(Protocol):
     """The stages of a schedule, from the view of one of them."""
 
@@ -68,7 +82,7 @@ class StageState:
         self.thread_axes: dict[IterVar, ThreadAxis] = {}
         """The axes that loops were bound to, which may say how many iterations they expect."""
         self.pragmas: dict[IterVar, tuple[tuple[str, object], ...]] = {}
-        self.prefetches: list[PrefetchRequest] = []
+        self.prefetches: list[PrefetchRequest | NextBlockRequest] = []
         self.alignments: dict[int, tuple[int, int]] = {}
         self.is_double_buffered = False
         """Whether there are two copies of the storage, one of which is filled while the other is used."""

@@ -6,7 +6,7 @@ from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.gpu import Gpu
 from sateen.tensor_ir.targets.gpu_architectures import AMDGPU, NVPTX
 from sateen.tensor_ir.targets.machine import Machine
-from sateen.tensor_ir.targets.rates import Rates
+from sateen.tensor_ir.targets.rates import LINE_BYTES, Rates
 from sateen.tensor_ir.targets.relocation import Linking
 from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import (
@@ -26,6 +26,7 @@ __all__ = [
     "AMDGPU",
     "ARCHITECTURES",
     "CPU",
+    "LINE_BYTES",
     "NVPTX",
     "SERIAL_ELEMENTS",
     "WIDEST_VECTOR",

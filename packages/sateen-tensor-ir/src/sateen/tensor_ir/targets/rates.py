@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+LINE_BYTES = 64
+"""The bytes that a prefetch asks for: a cache line of every processor here, or half of one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:

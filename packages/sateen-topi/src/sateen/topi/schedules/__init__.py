@@ -15,6 +15,7 @@ from sateen.topi.schedules.kind import Kind, kind_of
 from sateen.topi.schedules.register_tiles import (
     ReductionTile,
     accumulator_type,
+    ask_ahead,
     balanced,
     between,
     elements,
@@ -84,6 +85,7 @@ __all__ = [
     "WarpTile",
     "access_lanes",
     "accumulator_type",
+    "ask_ahead",
     "balanced",
     "between",
     "bind_elements",

@@ -161,6 +161,13 @@ def register_tile(stage: te.Stage, *axes: IterVar) -> None:
     stage.vectorize(axes[-1])
 
 
+def ask_ahead(stage: te.Stage, tensor: te.Tensor, axis: IterVar, leading: int, machine: Machine) -> None:
+    """Ask memory for the next block of a parameter, of the same `leading` indices, in a loop of the sum that reads the
+    present one, where memory is slow to begin by itself. Blocks lie in the order in which they are read."""
+    if machine.rates.asks_ahead:
+        stage.prefetch_next(tensor, axis, leading, machine.rates.streams)
+
+
 def balanced(extent: int, most: int) -> int:
     """The tile of at most `most` that cuts `extent` into the fewest tiles of nearly equal size."""
     tiles = -(-extent // max(1, most))

@@ -16,6 +16,7 @@ from sateen.topi.cost import bytes_per_cycle, mean_cycles, tiles_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
     ReductionTile,
+    ask_ahead,
     balanced,
     elements,
     extent_of,
@@ -136,7 +137,7 @@ class Plan:
         stage.reorder(n, obo, *spatial, *rows, xi, obi, oi)
         place = share_among_threads(stage, [n, obo, *spatial], self.work, machine)
         tile.place(stage, place, [*rows, xi, obi, oi], lanes)
-        self._reduce(tile.part, columns * vectors)
+        self._reduce(tile.part, columns * vectors, machine)
 
     def _vectors_of_tile(self, blocks: int, lanes: int) -> int:
         """The vectors of a tile: as many as a panel of weights has."""
@@ -145,7 +146,7 @@ class Plan:
         panel = self.weight.layout.block_of(0)
         return panel // lanes if panel >= lanes and blocks % (panel // lanes) == 0 else 1
 
-    def _reduce(self, stage: te.Stage, tile: int) -> None:
+    def _reduce(self, stage: te.Stage, tile: int, machine: Machine) -> None:
         """Order of the reduction: blocks of channels, kernel, channels of a block; the innermost are unrolled."""
         n, ob, *spatial, oi = stage.axes
         data = [n, *spatial, ob]
@@ -169,6 +170,8 @@ class Plan:
                 stage.unroll(cu)
         stage.reorder(*outer, *kernel, *inner, *data, oi)
         register_tile(stage, *data, oi)
+        if self.channel is not None:
+            ask_ahead(stage, self.weight.tensor, ([*outer, *kernel] if self._block == 1 else inner[:1])[-1], 1, machine)
 
     def schedule_planar(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of output channels x vectors along the last dimension."""

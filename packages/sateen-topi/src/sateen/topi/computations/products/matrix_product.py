@@ -20,6 +20,7 @@ from sateen.topi.schedules import (
     Computation,
     access_lanes,
     accumulator_type,
+    ask_ahead,
     bind_tile,
     elements,
     extent_of,
@@ -229,11 +230,11 @@ class _Plan:
         block = self._block(host, machine)
         if block is None:
             s[tile].compute_at(stage, share_among_threads(stage, loops, work, machine))
-            self._reduce(s[tile], None, lanes, whole)
+            self._reduce(s[tile], None, lanes, whole, machine)
         else:
             share_among_threads(stage, loops[:-1], work, machine)
             s[tile].compute_at(stage, io)
-            stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
+            stage.reorder(self._reduce(s[tile], block, lanes, whole, machine), io)
 
     def schedule_on_device(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Tiles of threads, or strips."""
@@ -310,7 +311,7 @@ class _Plan:
         keeps = not self.flat and self.master.dtype == host.dtype and owns_its_memory(host, self.master)
         return block if keeps and self.terms > most and block >= 128 else None
 
-    def _reduce(self, stage: te.Stage, block: int | None, lanes: int, whole: bool) -> IterVar:
+    def _reduce(self, stage: te.Stage, block: int | None, lanes: int, whole: bool, machine: Machine) -> IterVar:
         """The loops of a tile; returns the outermost of the reduction."""
         *batch, i, j = stage.axes
         outer, k = stage.split(stage.op.reduce_axis[0], block or self.terms)
@@ -318,6 +319,8 @@ class _Plan:
         jv, lane = stage.split(j, lanes, tail="round_up" if whole else "guard")
         stage.reorder(outer, ks, ku, *batch, i, jv, lane)
         register_tile(stage, ku, *batch, i, jv, lane)
+        if self.right.is_packed and self.right.width > 1:
+            ask_ahead(stage, self.right.b.tensor, ks, 1, machine)
         return outer
 
     def _schedule_dot_products(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:

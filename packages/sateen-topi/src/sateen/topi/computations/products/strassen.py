@@ -24,6 +24,7 @@ from sateen.topi.computations.arguments import require, require_rank, require_sa
 from sateen.topi.schedules import (
     Computation,
     ReductionTile,
+    ask_ahead,
     elements,
     flattened,
     host_of,
@@ -208,6 +209,7 @@ class _Strassen:
         vector, lane = s[part].split(j, lanes)
         s[part].reorder(q, steps, terms, i, vector, lane)
         register_tile(s[part], terms, i, vector, lane)
+        ask_ahead(s[part], self.weight.tensor, steps, 2, machine)  # a product of a panel
 
     def _schedule_left(self, s: te.Schedule, host: te.Stage, panel: IterVar, lanes: int) -> None:
         """All sums of a vector of elements at a time. Each thread computes them for itself, since sharing would take

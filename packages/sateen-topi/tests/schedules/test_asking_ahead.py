@@ -1,0 +1,85 @@
+"""Parameters are asked for ahead where a machine's memory needs that, and results are the same."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sateen.runtime.dtype import DType
+from sateen.tensor_ir import Machine, build, lower, te
+from sateen.topi.computations.convolution import conv, winograd, winograd_methods, winograd_transforms
+from sateen.topi.computations.products import matmul, packed_layout, strassen_matmul, strassen_weight_layout
+from sateen.topi.computations.windows import Window
+from sateen.topi.types import Block, Layout
+
+HOST = Machine.of("llvm")
+AHEAD = replace(HOST, rates=replace(HOST.rates, streams=2, asks_ahead=True))
+SILENT = replace(HOST, rates=replace(HOST.rates, asks_ahead=False))
+WINDOW = Window((3, 3), (1, 1), (1, 1, 1, 1), (1, 1))
+LANES = HOST.lanes()
+
+
+def normal(random, *shape):
+    return random.standard_normal(shape).astype("float32")
+
+
+def product(view, random):
+    x, y = normal(random, 40, 96), normal(random, 96, 8 * LANES)
+    operands = [view(x, "a"), view(y, "b", packed_layout(40, 8 * LANES, DType.of("float32"), HOST))]
+    return matmul(*operands), operands, [x, y]
+
+
+def strassen(view, random):
+    x, y = normal(random, 1, 40, 96), normal(random, 7, 48, 4 * LANES)
+    operands = [view(x, "a"), view(y, "w", strassen_weight_layout(LANES, 2))]
+    return strassen_matmul(*operands), operands, [x, y]
+
+
+def by_winograd(view, random):
+    f = winograd_transforms.TRANSFORMS[2, 1]
+    x, y = normal(random, 1, LANES, 24, 24), normal(random, 2 * LANES, LANES, 4, 4)
+    layout = winograd_methods.winograd_weight_layout(LANES, 1)
+    operands = [view(x, "x", Layout.blocked(4, 1, LANES)), view(y, "u", layout)]
+    return winograd.winograd_conv(*operands, None, f, WINDOW), operands, [x, y]
+
+
+def direct(view, random):
+    x, y = normal(random, 1, LANES, 12, 12), normal(random, 4 * LANES, LANES, 3, 3)
+    layout = Layout((0, 1, 2, 3, Block(1, LANES), Block(0, LANES)))
+    operands = [view(x, "x", Layout.blocked(4, 1, LANES)), view(y, "w", layout)]
+    return conv(*operands, None, WINDOW, layout=Layout.blocked(4, 1, LANES)), operands, [x, y]
+
+
+@pytest.mark.parametrize("make", [product, strassen, by_winograd, direct])
+def test_results_are_the_same_bit_for_bit(run_views, view, random, make):
+    computation, operands, arrays = make(view, random)
+    tensor = computation.outputs[0].tensor
+    found = []
+    for machine in (SILENT, AHEAD):
+        schedule = te.create_schedule(tensor)
+        computation.schedule_on(machine)(schedule, tensor, machine)
+        loops = str(lower(schedule, [*(v.tensor for v in operands), tensor]))
+        assert ("prefetch" in loops) == (machine is AHEAD)
+        found += run_views(computation, operands, arrays, None, machine)
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize(("cpu", "asks"), [("sapphirerapids", True), ("znver4", False)])
+@pytest.mark.parametrize("make", [product, by_winograd, direct])
+def test_a_sum_asks_once_in_16_multiply_adds_or_more_and_spills_nothing(view, random, make, cpu, asks):
+    if HOST.lanes() != 16:
+        pytest.skip("operands are in blocks of the host's vectors")
+    target = f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}"
+    machine = Machine.of(target)
+    computation, operands, _ = make(view, random)
+    tensor = computation.outputs[0].tensor
+    schedule = te.create_schedule(tensor)
+    computation.schedule_on(machine)(schedule, tensor, machine)
+    text = build(schedule, [*(v.tensor for v in operands), tensor], target).assembly()
+    blocks = [block for block in re.split(r"\n\.LBB\w+:", text) if block.count("vfmadd") >= 16]
+    assert blocks
+    for block in blocks:
+        assert ("prefetcht0" in block) == asks
+        assert block.count("prefetcht0") * 16 <= block.count("vfmadd")
+        assert not re.search(r"\(%rsp\), %zmm|%zmm\d+, -?\d*\(%rsp\)", block)
