@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from sateen.frontends.command import doctor as module
-from sateen.frontends.command import target_support
+from sateen.frontends.command import measured_machine, target_support
 from sateen.frontends.command.target_support import TargetSupport, support_of
-from sateen.runtime import LinkError, Target
+from sateen.runtime import LinkError, Target, read_artifact
 from sateen.runtime.devices import opencl
 from sateen.runtime.devices.driver import MissingDriverError
 from sateen.runtime.devices.opencl_library import OpenCLLibrary
 from sateen.runtime.target_names import TARGET_NAMES, TargetName
-from sateen.tensor_ir import CompiledModule
+from sateen.tensor_ir import CompiledModule, Machine, MeasuredMachine
 from sateen.tensor_ir.host import has_host
-from sateen.tensor_ir.targets import ARCHITECTURES
+from sateen.tensor_ir.targets import ARCHITECTURES, machine_digest, read_machine
 
 CORTEX_A72 = TARGET_NAMES["raspberry-pi-4"]
 
@@ -27,6 +28,60 @@ def test_this_machine_works_and_is_described(sateen):
     assert answer["findings"][0] == {
         "subject": "this machine", "works": True, "found": "compiles, links and runs", "remedy": "",
     }  # fmt: skip
+
+
+def test_the_machine_that_choices_are_made_for_is_named(sateen):
+    told, machine = json.loads(sateen("doctor", "--json").out)["machine"], Machine.of("llvm")
+    assert told["machine"].startswith(f"{machine.processor}; rates: ")
+    assert f"{machine.rates.multiply_add_bytes:g} bytes of multiply-adds a cycle" in told["rates"]
+
+
+class FakeMeter:
+    """Finds this machine with slower memory."""
+
+    def __init__(self, cores: int) -> None:
+        assert cores >= 1
+
+    def measure(self) -> MeasuredMachine:
+        own = Machine.of("llvm")
+        return MeasuredMachine(replace(own, rates=replace(own.rates, memory=0.25)), 3.7e9, 29.0, 7.4)
+
+
+def test_a_measured_machine_is_shown_and_written_for_other_verbs(sateen, dense, tmp_path, monkeypatch):
+    monkeypatch.setattr(measured_machine, "MachineMeter", FakeMeter)
+    file, one, other = (tmp_path / name for name in ("machine.json", "one.sateen", "other.sateen"))
+    ran = sateen("doctor", "--measure", "-o", str(file))
+    assert ran.status == 0
+    assert "memory, at one place" in ran.out
+    assert "0.25" in ran.out
+    machine = read_machine(file, "llvm")
+    assert machine.rates.memory == 0.25
+    assert sateen("compile", str(dense), "-o", str(one), "--machine", str(file)).status == 0
+    assert sateen("compile", str(dense), "-o", str(other)).status == 0
+    assert read_artifact(one).options["machine"] == machine_digest(machine)
+    assert "machine" not in read_artifact(other).options
+    for verb in (("inspect", "--candidates"), ("inspect",), ("check",), ("verify",)):
+        assert sateen(verb[0], str(dense), *verb[1:], "--machine", str(file)).status == 0, verb
+    kept = file.read_text()
+    refused = sateen("compile", str(dense), "-o", str(file), "--machine", str(file))
+    assert refused.status == 2
+    assert file.read_text() == kept
+    answer = json.loads(sateen("doctor", "--measure", "--json").out)
+    assert answer["measured"]["memory"] == 0.25
+    assert answer["chosen_for"]["memory"] == Machine.of("llvm").rates.memory
+
+
+def test_a_file_that_is_no_machine_is_refused(sateen, dense, tmp_path):
+    file = tmp_path / "machine.json"
+    file.write_text("{}")
+    ran = sateen("compile", str(dense), "-o", str(tmp_path / "out.sateen"), "--machine", str(file))
+    assert ran.status == 1
+    assert "machine.json: expected the format 'sateen machine 1', found None" in ran.err
+
+
+@pytest.mark.parametrize("options", [("-o", "x.json"), ("--targets", "--measure")])
+def test_options_of_measuring_are_for_measuring(sateen, options):
+    assert sateen("doctor", *options).status == 2
 
 
 def test_targets_without_a_thread_pool_say_what_they_give(sateen):

@@ -11,6 +11,7 @@ from sateen.tensor_ir.compiled_module import CompiledModule
 from sateen.tensor_ir.explanation import Explanation, explain
 from sateen.tensor_ir.lowering import PASSES, lower
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.machine_meter import MachineMeter, MeasuredMachine
 from sateen.tensor_ir.peak import PeakMeter
 from sateen.tensor_ir.targets import Machine
 from sateen.tensor_ir.te.json_reader import load_json
@@ -24,6 +25,8 @@ __all__ = [
     "Explanation",
     "IntrinsicRules",
     "Machine",
+    "MachineMeter",
+    "MeasuredMachine",
     "ObjectCache",
     "PeakMeter",
     "__version__",

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sateen.frontends.command.caches import object_cache, tell_refusal, verified_files
-from sateen.frontends.command.compilation import Compilation, check_target, records_of
+from sateen.frontends.command.compilation import Compilation, check_target, machine_of, records_of
 from sateen.frontends.command.devices import compiled_for
 from sateen.frontends.command.files import is_artifact
 from sateen.frontends.command.progress import step
@@ -36,7 +36,7 @@ def compile_model(
     """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are
     timed, with `static` its code is a static archive. `observer` gets a record of each pass."""
     check_target(compilation)
-    records = records_of(compilation)
+    records, machine = records_of(compilation), machine_of(compilation)
     cache = object_cache(compilation)
     with CompilerPool(WORKERS) as workers:
         with step(f"reading {path.name}"):
@@ -51,6 +51,7 @@ def compile_model(
                 records=records,
                 placed=compilation.placed,
                 target_host=compilation.target_host,
+                machine=machine,
                 timed=timed,
                 static=static,
                 observer=observer,
@@ -76,6 +77,7 @@ def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
             denormals=compilation.denormals,
             placed=compilation.placed,
             target_host=compilation.target_host,
+            machine=machine_of(compilation),
         )
     except SateenError as error:
         return error
@@ -131,5 +133,5 @@ def _require_default(path: Path, compilation: Compilation) -> None:
     if not compilation.is_default:
         raise click.UsageError(
             "--weights, --from, --to, --target, --place, --target-host, --shape, --dim, --bind, --numerics, "
-            f"--denormals and --records are for models; {path} is compiled already"
+            f"--denormals, --records and --machine are for models; {path} is compiled already"
         )

@@ -14,7 +14,9 @@ from sateen.frontends.command.arguments import FILE, by_name, named, named_devic
 from sateen.graph_ir.compile import host_of, network_target
 from sateen.graph_ir.tune import Records
 from sateen.runtime import DeviceKind, TargetError
+from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir import DENORMALS
+from sateen.tensor_ir.targets import read_machine
 from sateen.topi.methods import NUMERICS
 
 
@@ -36,10 +38,12 @@ class Compilation:
     placed: Mapping[str, str] = field(default_factory=dict)
     """The devices of nodes that are not on that of the target."""
     target_host: str = "llvm"
+    machine: Path | None = None
+    """The file of the machine that choices are made for."""
 
     @property
     def is_default(self) -> bool:
-        is_whole = not self.placed and self.target_host == "llvm"
+        is_whole = not self.placed and self.target_host == "llvm" and self.machine is None
         read_as_it_is = is_whole and not (self.shapes or self.dims or self.bindings or self.weights or self.is_cut)
         plain = (self.target, self.numerics, self.denormals, self.records) == ("llvm", "default", "keep", None)
         return read_as_it_is and plain
@@ -103,6 +107,12 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="flush: subnormal numbers may count as zeros, which is faster where data have many.",
     )
+    @click.option(
+        "--machine",
+        type=FILE,
+        metavar="FILE",
+        help="The machine that methods are chosen for, as `sateen doctor --measure -o FILE` writes it.",
+    )
     @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `sateen tune` to choose by.")
     @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
     @functools.wraps(verb)
@@ -120,6 +130,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         numerics: str,
         denormals: str,
         records: Path | None,
+        machine: Path | None,
         **others: Any,
     ) -> Any:
         given = Compilation(
@@ -136,6 +147,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             records,
             by_name("--place", elsewhere),
             target_host,
+            machine,
         )
         return verb(compilation=given, **others)
 
@@ -162,3 +174,8 @@ def check_target(compilation: Compilation) -> None:
 def records_of(compilation: Compilation) -> Records | None:
     """The records that the command line names. Raises ArgumentError for a file that has other lines."""
     return None if compilation.records is None else Records.read(compilation.records)
+
+
+def machine_of(compilation: Compilation) -> Machine | None:
+    """The machine that the command line names. Raises ArgumentError for a file that is none, or not the target's."""
+    return None if compilation.machine is None else read_machine(compilation.machine, compilation.target)

@@ -7,11 +7,13 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import click
 import llvmlite.binding as llvm
 
-from sateen.frontends.command.arguments import allowed_processors, json_option
+from sateen.frontends.command.arguments import NEW_FILE, allowed_processors, json_option
+from sateen.frontends.command.measured_machine import rates_text, show_measured
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.pictures import PILLOW
 from sateen.frontends.command.target_support import built_for, computes, support_of
@@ -56,11 +58,25 @@ class Finding:
 
 @click.command(short_help="What works on this machine, and what enables the rest.")
 @click.option("--targets", is_flag=True, help="List the names of targets, and what works here for each.")
+@click.option("--measure", "is_measured", is_flag=True, help="Measure this machine's processor, in some seconds.")
+@click.option(
+    "-o", "--output", type=NEW_FILE, metavar="FILE", help="With --measure: a file for --machine of other verbs."
+)
 @json_option
-def doctor(targets: bool, as_json: bool) -> int:
-    """Tell which targets work here, what the processor has, and what would enable the rest."""
+def doctor(targets: bool, is_measured: bool, output: Path | None, as_json: bool) -> int:
+    """Tell which targets work here, what the processor has, and what would enable the rest.
+
+    `--measure` shows caches and rates of the processor beside those that choices are made for, and writes them to -o.
+    """
+    if output is not None and not is_measured:
+        raise click.UsageError("-o is for --measure")
+    if targets and is_measured:
+        raise click.UsageError("expected --targets or --measure, found both")
     if targets:
         _show_targets(as_json)
+        return 0
+    if is_measured:
+        show_measured(output, as_json)
         return 0
     machine, findings = _machine(), [check() for check in _CHECKS]
     findings += map(_devices, PROCESS_DEVICES.found())
@@ -97,6 +113,7 @@ def _machine() -> dict[str, str]:
         "target": str(Target.host()),
         "vectors": _vectors(Target.host()),
         "machine": f"{machine.processor}; rates: {machine.source or 'those of a typical one'}",
+        "rates": rates_text(machine),
         "caches": f"{caches} (levels 1 to 3)",
         "processors": f"{allowed_processors()} allowed of {os.cpu_count()}",
         "features": " ".join(sorted(host_features())) or "not told by the system",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sateen.frontends.command.artifacts import WORKERS
 from sateen.frontends.command.caches import object_cache, tell_refusal
-from sateen.frontends.command.compilation import Compilation, records_of
+from sateen.frontends.command.compilation import Compilation, machine_of, records_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import Reading, required_graph
 from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, host_of, lower_network, placing
@@ -75,7 +75,8 @@ def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes
     runs: list[PassRun] = []
     with step(f"optimising {path.name}"):
         known = nothing_known if records is None else records.best(target)
-        passes = default_pipeline(target, compilation.numerics, known, host_of(target, compilation.target_host))
+        host = host_of(target, compilation.target_host)
+        passes = default_pipeline(target, compilation.numerics, known, host, machine_of(compilation))
         run_pipeline(imported, (*placing(target, compilation.placed), *passes, fuse), runs.append)
     return Passes(imported, tuple(runs))
 
@@ -83,7 +84,8 @@ def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes
 def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMethod]:
     """The operators that had a choice, in order, without those in bodies of control flow."""
     target, records = Target.of(compilation.target), records_of(compilation)
-    machine = Machine.of(target, host_of(target, compilation.target_host))
+    given = machine_of(compilation)
+    machine = Machine.of(target, host_of(target, compilation.target_host)) if given is None else given
     measured = {} if records is None else records.of(target)
     known = nothing_known if records is None else records.best(target)
     before = (*placing(target, compilation.placed), *preparation(compilation.numerics))
@@ -120,7 +122,7 @@ def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
             nodes[function.name] = node
             compiler.begin(function, node)
 
-        network = lower_network(graph, target, begin)
+        network = lower_network(graph, target, begin, machine=machine_of(compilation))
         code_bytes = list(map(_code_bytes, compiler.finish()))
     tell_refusal(cache)
     return Kernels(network, nodes, dict(zip(nodes, code_bytes, strict=True)))

@@ -32,6 +32,8 @@ def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
     yield path
     if compilation.records is not None:
         yield compilation.records
+    if compilation.machine is not None:
+        yield compilation.machine
     if compilation.weights is not None:
         yield compilation.weights
     yield from bound_files(compilation)

@@ -29,7 +29,8 @@ from sateen.graph_ir.tune import (
 )
 from sateen.runtime import Device, DeviceKind, Target, TargetError, open_device
 from sateen.runtime.display import counted
-from sateen.tensor_ir.targets import with_features
+from sateen.tensor_ir import Machine
+from sateen.tensor_ir.targets import read_machine, with_features
 
 
 @click.command(short_help="Measure methods for a model's operators.")
@@ -85,16 +86,19 @@ def tune(
         raise click.UsageError("--records is for verbs that use them; this one writes to -o, and goes on from there")
     keep_sources("-o", [log], sources_of(model, compilation))
     target = _target_here(compilation.target) if device is None else _target_there(compilation, device)
+    machine = None if compilation.machine is None else read_machine(compilation.machine, target)
     known = Records.read(log).of(target) if log.exists() else {}
     with step(f"reading {model.name}"):
-        problems = problems_of(bind_parameters(*read_graph(model, compilation)), target, compilation.numerics)
+        problems = problems_of(bind_parameters(*read_graph(model, compilation)), target, compilation.numerics, machine)
+    numerics = compilation.numerics
     tunings = [
-        tuning_of(p, target, trials, known.get(p, ()), sample=sample, numerics=compilation.numerics) for p in problems
+        tuning_of(p, target, trials, known.get(p, ()), sample=sample, numerics=numerics, machine=machine)
+        for p in problems
     ]
     with writing(log):
         file = log.open("a", encoding="utf-8")
     with file:
-        for record in _measured(tunings, target, timeout, device, scheduler):
+        for record in _measured(tunings, target, timeout, device, scheduler, machine):
             with writing(log):
                 file.write(f"{record}\n")
                 file.flush()
@@ -144,14 +148,21 @@ def _on_device(target: Target, device: Device, opened: Callable[[Device], object
 
 
 def _measured(
-    tunings: Sequence[Tuning], target: Target, timeout: float, device: DevicePlace | None, scheduler: str | None
+    tunings: Sequence[Tuning],
+    target: Target,
+    timeout: float,
+    device: DevicePlace | None,
+    scheduler: str | None,
+    machine: Machine | None,
 ) -> Iterator[Record]:
     """Measure all problems, and yield each record at once. Raises ExecutionError if a problem has none."""
     open_session = None if device is None or device.kind == HERE else partial(device.session, timeout)
     count = 1 if device is None else device.count()
     with compilers(scheduler) as given, steps(sum(len(t.remaining) for t in tunings)) as show:
         measurers = [
-            SessionMeasurer(target, open_session, compilers=given, device=device_of(device), seconds=timeout)
+            SessionMeasurer(
+                target, open_session, compilers=given, device=device_of(device), seconds=timeout, machine=machine
+            )
             for _ in range(count)
         ]
         for done, (t, record) in enumerate(measure_all(tunings, measurers), 1):

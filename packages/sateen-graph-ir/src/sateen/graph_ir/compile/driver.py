@@ -29,7 +29,7 @@ from sateen.graph_ir.version import __version__
 from sateen.runtime import ArgumentError, Artifact, CodegenError, Parameter, Target, TargetError
 from sateen.runtime.signature import ENTRY, Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
-from sateen.tensor_ir import ObjectCache
+from sateen.tensor_ir import Machine, ObjectCache
 from sateen.tensor_ir.codegen import (
     PARAMETER_SYMBOLS,
     PARAMETERS_TEXT,
@@ -45,7 +45,7 @@ from sateen.tensor_ir.codegen import (
 from sateen.tensor_ir.host import pool_symbols
 from sateen.tensor_ir.ir import DENORMALS, Function
 from sateen.tensor_ir.link import UndefinedSymbolError, link, link_static, stack_depth
-from sateen.tensor_ir.targets import System, features_of, with_features
+from sateen.tensor_ir.targets import System, features_of, machine_digest, with_features
 
 STATIC_EXPORTS = (
     ENTRY,
@@ -81,16 +81,37 @@ def lowered(
     denormals: str = "keep",
     placed: Placed = NOWHERE,
     target_host: Target | str = "llvm",
+    machine: Machine | None = None,
 ) -> LoweredNetwork:
     """The part of `build` before code generation: the passes, then `lower_network`. The options are those of
     `build`."""
     host = host_of(target, target_host)
     first: Pipeline = (partial(bind_dims, dims=dims), require_sizes, *placing(target, placed))
     known = nothing_known if records is None else records.best(target)
-    passes = default_pipeline(target, numerics, known, host) if pipeline is None else pipeline
+    chosen_for = _machine(target, host, machine)
+    passes = default_pipeline(target, numerics, known, host, chosen_for) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=target.kind, host_kind="" if host is None else host.kind)
     optimised = run_pipeline(graph, (*first, *passes, last), observer)
-    return lower_network(optimised, target, begin, timed=timed, denormals=denormals, target_host=host)
+    return lower_network(
+        optimised, target, begin, timed=timed, denormals=denormals, target_host=host, machine=chosen_for
+    )
+
+
+def _machine(target: Target, host: Target | None, given: Machine | None) -> Machine:
+    """The machine that choices are made for: the given one, or that of the target.
+
+    Raises ArgumentError for one with other vectors or of another kind than the target's.
+    """
+    own = Machine.of(target, host)
+    if given is None:
+        return own
+    expected, found = ((m.kind.name.lower(), m.vector_registers, m.vector_bytes) for m in (own, given))
+    if found != expected:
+        text = "{} with {} vector registers of {} bytes"
+        raise ArgumentError(
+            f"expected a machine as the target's, {text.format(*expected)}; found {text.format(*found)}"
+        )
+    return given
 
 
 def network_target(value: Target | str) -> Target:
@@ -127,6 +148,7 @@ def build(
     cache: ObjectCache | None = None,
     placed: Placed = NOWHERE,
     target_host: Target | str = "llvm",
+    machine: Machine | None = None,
 ) -> Artifact:
     """Compile a graph into an artifact.
 
@@ -141,12 +163,14 @@ def build(
     anyway. With `static` the artifact's code is a static archive, for `Artifact.export_archive`, as that for machines
     without a system always is. `workers` compile kernels in parallel, `cache` keeps their object code; neither changes
     the result. `placed` says which nodes of a network for a device are elsewhere (place_devices), by name or by a
-    function, as in `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host.
+    function, as in `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host. `machine` is
+    what methods and schedules are chosen for, by default that of the target; the options contain its digest if it is
+    another (docs/machines.md).
 
     Raises InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind
     of target without networks, and for marks and hosts that don't fit the target; and ArgumentError for anything but a
-    graph with outputs, `params` of another type, marks of what is no node, unknown `denormals`, and records together
-    with a pipeline.
+    graph with outputs, `params` of another type, marks of what is no node, unknown `denormals`, a machine
+    that is not the target's kind, and records together with a pipeline.
     """
     if denormals not in DENORMALS:
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
@@ -171,6 +195,7 @@ def build(
         denormals=denormals,
         placed=placed,
         target_host=target_host,
+        machine=machine,
     )
     made: DeviceNetwork | None = None
     if is_object_code:
@@ -211,6 +236,7 @@ def build(
             **({"denormals": denormals} if denormals != "keep" else {}),
             **({} if records is None else {"records": records.digest}),
             **({"target_host": str(Target.of(target_host))} if network.host_kernels else {}),
+            **({} if machine is None else _option(machine, Machine.of(complete))),
         },
         aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
         labels=graph.labels,
@@ -235,6 +261,12 @@ def _library(
     objects = [*codes, *companion_codes(target, metadata, PARAMETERS_TEXT)]
     exports = (*EXPORTS, *pool_symbols(target.triple, features_of(target)))
     return link(objects, target.triple, exports, soname), None
+
+
+def _option(machine: Machine, own: Machine) -> dict[str, str]:
+    """The option that tells a machine, unless estimates ask for the same of the target's own."""
+    digest = machine_digest(machine)
+    return {} if digest == machine_digest(own) else {"machine": digest}
 
 
 def _required(graph: object) -> Graph:

@@ -47,15 +47,17 @@ def lower_network(
     timed: bool = False,
     denormals: str = "keep",
     target_host: Target | None = None,
+    machine: Machine | None = None,
 ) -> LoweredNetwork:
     """Fuse, lower every distinct group of an optimised graph and of bodies in it once, and plan memory.
 
     `begin` gets each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the entry
     writes a clock after each step, with `denormals` flush it may treat subnormal numbers as zeros. What is on the host
     of a network for devices is lowered for `target_host`.
+    `machine` is what schedules ask, by default that of the target.
     """
     fused = fuse(lift_parameters(copy_outputs(graph)))
-    machine = Machine.of(target, target_host)
+    machine = Machine.of(target, target_host) if machine is None else machine
     is_for_devices = machine.kind is not DeviceKind.CPU
     functions: dict[tuple[DeviceKind, str], Function] = {}
     kernels: dict[GroupKey, LoweredGroup] = {}

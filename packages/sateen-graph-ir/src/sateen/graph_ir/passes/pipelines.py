@@ -27,13 +27,18 @@ from sateen.topi.methods import NUMERICS
 
 
 def default_pipeline(
-    target: Target, numerics: str = "default", known: Known = nothing_known, target_host: Target | None = None
+    target: Target,
+    numerics: str = "default",
+    known: Known = nothing_known,
+    target_host: Target | None = None,
+    machine: Machine | None = None,
 ) -> Pipeline:
     """The passes that `build` runs before fusion, for a device with parts of the network on a host.
 
-    `known` gives the measured methods (Records.best). Raises ArgumentError for unknown numerics.
+    `known` gives the measured methods (Records.best); `machine` is what estimates ask, by default that of the target.
+    Raises ArgumentError for unknown numerics.
     """
-    machine = Machine.of(target, target_host)
+    machine = Machine.of(target, target_host) if machine is None else machine
     before: Pipeline = (
         *_before_methods(numerics),
         partial(choose_methods, machine=machine, numerics=numerics, known=known),

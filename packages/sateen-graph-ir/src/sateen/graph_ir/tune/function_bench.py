@@ -39,11 +39,17 @@ class FunctionBench(ProblemBench[PreparedFunction]):
     """A problem on a processor."""
 
     def __init__(
-        self, problem: Problem, target: Target, session: Session, libraries: Libraries, data: ProblemData
+        self,
+        problem: Problem,
+        target: Target,
+        session: Session,
+        libraries: Libraries,
+        data: ProblemData,
+        machine: Machine | None = None,
     ) -> None:
         super().__init__(problem, session, data)
         self._target, self._libraries = target, libraries
-        self._machine = Machine.of(target)
+        self._machine = Machine.of(target) if machine is None else machine
 
     def prepared(self, method: Method | None, inputs: Sequence[Array]) -> PreparedFunction:
         """Calls take copies of all inputs except the first in turn: as in a network, these come from memory, while the

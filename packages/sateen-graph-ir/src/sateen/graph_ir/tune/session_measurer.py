@@ -30,7 +30,7 @@ from sateen.runtime.errors import (
     SessionTimeoutError,
 )
 from sateen.runtime.target import Target
-from sateen.tensor_ir import DEFAULT_RULES, CompiledModule, build_functions
+from sateen.tensor_ir import DEFAULT_RULES, CompiledModule, Machine, build_functions
 from sateen.tensor_ir.codegen import Compilers
 from sateen.tensor_ir.ir import Function
 from sateen.topi.methods import Method
@@ -53,7 +53,8 @@ class SessionMeasurer:
 
     `open_session` gives a session, by default a child process of this machine, whose requests take at most `seconds`.
     `compilers` make the code for processors, by default this process. `device` says which of a session's devices
-    measures, by default the first of the target's kind. A candidate's result is compared with that of the default
+    measures, by default the first of the target's kind. `machine` is
+    what schedules ask, by default the target's. A candidate's result is compared with that of the default
     method, and it is timed on one thread, or by the device's clock.
 
     A candidate that crashes, loops or takes too much memory ends its session, and the next one gets another. If the
@@ -69,10 +70,12 @@ class SessionMeasurer:
         compilers: Compilers | None = None,
         device: Device | None = None,
         seconds: float = 30.0,
+        machine: Machine | None = None,
     ) -> None:
         if not seconds > 0:
             raise ArgumentError(f"expected a positive limit of seconds, found {seconds}")
         self._target, self._compilers, self._seconds = target, compilers, seconds
+        self._chosen_for = machine
         self._device = Device(target.device_kind) if device is None else device
         self._is_processor = target.device_kind is DeviceKind.CPU
         self._open = open_session or self._here
@@ -145,7 +148,7 @@ class SessionMeasurer:
             self._problem, self._data, self._bench = problem, ProblemData(problem), None
         if self._bench is None:
             self._bench = (
-                FunctionBench(problem, self._target, session, self._library, self._data)
+                FunctionBench(problem, self._target, session, self._library, self._data, self._chosen_for)
                 if self._is_processor
                 else NetworkBench(problem, self._target, self._device, session, self._data)
             )

@@ -16,6 +16,7 @@ from sateen.graph_ir.tune.measuring import Measurer
 from sateen.runtime.errors import ExecutionError, SateenError, SessionLostError, SessionRefusedError
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine
+from sateen.tensor_ir.targets import machine_digest
 from sateen.topi.methods import NUMERICS, Candidate, Method
 
 OTHERS = 4
@@ -24,9 +25,11 @@ PACKAGES = ("sateen-graph-ir", "sateen-topi", "sateen-tensor-ir", "llvmlite")
 """The packages whose versions determine the code of a candidate."""
 
 
-def problems_of(graph: Graph, target: Target, numerics: str = "default") -> dict[Problem, int]:
+def problems_of(
+    graph: Graph, target: Target, numerics: str = "default", machine: Machine | None = None
+) -> dict[Problem, int]:
     """The problems of a network with a choice of methods, in order, and the number of nodes with each."""
-    machine = Machine.of(target)
+    machine = Machine.of(target) if machine is None else machine
     found: dict[Problem, int] = {}
     for node in _nodes_of(run_pipeline(graph, preparation(numerics))):
         problem = Problem.of(node)
@@ -55,6 +58,8 @@ class Tuning:
     trials: Sequence[Candidate]
     records: list[Record]
     failures: dict[Method, str] = field(default_factory=dict)
+    machine: Machine | None = None
+    """What estimates asked; None: that of the target."""
 
     @property
     def estimate(self) -> Candidate:
@@ -104,7 +109,7 @@ class Tuning:
             seconds = median(found.seconds) if fastest is None else fastest.seconds * found.ratio
             record = Record(
                 str(self.target), self.problem, candidate.method, seconds, found.spread, candidate.cycles,
-                machine_text(self.target, found.machine), versions,
+                machine_text(self.target, found.machine, self.machine), versions,
             )  # fmt: skip
             self.records.append(record)
             yield record
@@ -121,30 +126,33 @@ def tuning_of(
     *,
     sample: bool = False,
     numerics: str = "default",
+    machine: Machine | None = None,
 ) -> Tuning:
     """The candidates of a problem that numerics allow, and the known records for them.
 
     These are the `count` candidates with the best estimates, and one other for every four of them; with `sample` all
     except the first are drawn from all with equal chances, which judges the estimate. The draw depends only on the
-    problem.
+    problem. `machine` is what estimates ask, by default that of the target.
     """
     level = NUMERICS.index(numerics)
-    possible = [c for c in problem.candidates(Machine.of(target)) if NUMERICS.index(c.method.numerics) <= level]
+    own = Machine.of(target) if machine is None else machine
+    possible = [c for c in problem.candidates(own) if NUMERICS.index(c.method.numerics) <= level]
     first = 1 if sample else count
     rest = possible[first:]
     drawn = random.Random(str(problem)).sample(rest, min(len(rest), count + count // OTHERS - first))
     methods = {c.method for c in possible}
-    return Tuning(problem, target, possible[:first] + drawn, [r for r in known if r.method in methods])
+    trials = possible[:first] + drawn
+    return Tuning(problem, target, trials, [r for r in known if r.method in methods], machine=own)
 
 
-def machine_text(target: Target, machine: str = "") -> str:
-    """The description of the machine that determines the estimates. `machine` is the name that the system has for the
-    device that measured, by default for this machine."""
-    m = Machine.of(target)
+def machine_text(target: Target, machine: str = "", chosen_for: Machine | None = None) -> str:
+    """The description of the machine that determines the estimates, `chosen_for` or that of the target. `machine` is
+    the name that the system has for the device that measured, by default for this machine."""
+    m = Machine.of(target) if chosen_for is None else chosen_for
     if m.gpu is not None:
         g = m.gpu
         return f"{machine}, {g.units} units, blocks of {g.block_threads} threads with {g.shared_bytes >> 10} KB"
     caches = ", ".join(f"{size >> 10} KB" for size in (m.l1_bytes, m.l2_bytes, m.l3_bytes))
-    return (
-        f"{machine or platform.machine()}, {m.vector_registers} registers of {m.vector_bytes} bytes, caches of {caches}"
-    )
+    own = "" if machine_digest(m) == machine_digest(Machine.of(target)) else f", rates {machine_digest(m)[:12]}"
+    name = machine or platform.machine()
+    return f"{name}, {m.vector_registers} registers of {m.vector_bytes} bytes, caches of {caches}{own}"

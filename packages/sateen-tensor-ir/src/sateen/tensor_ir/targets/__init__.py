@@ -6,6 +6,7 @@ from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.gpu import Gpu
 from sateen.tensor_ir.targets.gpu_architectures import AMDGPU, NVPTX
 from sateen.tensor_ir.targets.machine import Machine
+from sateen.tensor_ir.targets.machine_file import machine_digest, machine_json, parse_machine, read_machine
 from sateen.tensor_ir.targets.rates import LINE_BYTES, Rates
 from sateen.tensor_ir.targets.relocation import Linking
 from sateen.tensor_ir.targets.system import System
@@ -46,5 +47,9 @@ __all__ = [
     "cpu_of",
     "features_of",
     "least_registers",
+    "machine_digest",
+    "machine_json",
+    "parse_machine",
+    "read_machine",
     "with_features",
 ]
