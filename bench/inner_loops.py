@@ -77,7 +77,7 @@ def _counted(body: list[str]) -> Loop:
 
 def problems() -> list[Problem]:
     """The convolutions, depthwise ones included, and products of the networks, each once."""
-    graphs = (run_pipeline(network(), preparation("default")) for network in NETWORKS)
+    graphs = (run_pipeline(network(), preparation(Machine.of())) for network in NETWORKS)
     nodes = (node for graph in graphs for node in graph.nodes if type(node.op).op_name() in OPERATORS)
     return list(dict.fromkeys(map(Problem.of, nodes)))
 

@@ -15,7 +15,15 @@ from sateen.frontends.command.reading import Reading, required_graph
 from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, host_of, lower_network, placing
 from sateen.graph_ir.ir import Graph, Node, Problem
 from sateen.graph_ir.kernels import KernelCompiler
-from sateen.graph_ir.passes import PassRun, chosen_method, default_pipeline, nothing_known, preparation, run_pipeline
+from sateen.graph_ir.passes import (
+    PassRun,
+    chosen_method,
+    constant_of,
+    default_pipeline,
+    nothing_known,
+    preparation,
+    run_pipeline,
+)
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.runtime import LinkError, Target
 from sateen.tensor_ir import Machine
@@ -88,11 +96,11 @@ def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMetho
     machine = Machine.of(target, host_of(target, compilation.target_host)) if given is None else given
     measured = {} if records is None else records.of(target)
     known = nothing_known if records is None else records.best(target)
-    before = (*placing(target, compilation.placed), *preparation(compilation.numerics))
+    before = (*placing(target, compilation.placed), *preparation(machine, compilation.numerics))
     graph = run_pipeline(passes.imported, before)
-    found = []
+    found, producers = [], graph.producers()
     for node in graph.nodes:
-        constants = [None if v is None else graph.parameters.get(v) for v in node.inputs]
+        constants = [constant_of(v, graph.parameters.get, producers.get) for v in node.inputs]
         method = chosen_method(node, constants, machine, compilation.numerics, known)
         if method is None:
             continue

@@ -1,7 +1,7 @@
 """Passes over graphs, a file each, by the name of its function; here are what runs them and the lists of them."""
 
 from sateen.graph_ir.passes.choose_layouts import first_layouts
-from sateen.graph_ir.passes.choose_methods import MOST_LOSS, Known, chosen_method, nothing_known
+from sateen.graph_ir.passes.choose_methods import MOST_LOSS, Known, chosen_method, constant_of, nothing_known
 from sateen.graph_ir.passes.fuse import separations
 from sateen.graph_ir.passes.pipelines import default_pipeline, preparation
 from sateen.graph_ir.passes.place_devices import Placed
@@ -16,6 +16,7 @@ __all__ = [
     "Pipeline",
     "Placed",
     "chosen_method",
+    "constant_of",
     "default_pipeline",
     "first_layouts",
     "nothing_known",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import inf
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Problem, Value
+from sateen.graph_ir.ops import Cast
 from sateen.tensor_ir import Machine
 from sateen.topi.methods import NUMERICS, Method
 from sateen.topi.operators import Operator, Substitution
@@ -39,7 +40,10 @@ def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default",
     rewriter = GraphRewriter(graph)
     prepared: dict[tuple[Value, Operator], Value] = {}
     for node in graph.nodes:
-        constants = [rewriter.constant(v) for v in rewriter.values(node.inputs)]
+        if not node.op.methods:
+            rewriter.keep(node)
+            continue
+        constants = [constant_of(v, rewriter.constant, rewriter.producer) for v in rewriter.values(node.inputs)]
         method = chosen_method(node, constants, machine, numerics, known)
         if method is None:
             rewriter.keep(node)
@@ -50,6 +54,19 @@ def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default",
             inputs[position] = _prepared(rewriter, inputs[position], way, position, prepared)
         rewriter.put(replace(node, op=way.operator, method=way.method), tuple(inputs), node.outputs)
     return rewriter.finish()
+
+
+def constant_of(
+    v: Value | None, parameter: Callable[[Value], Array | None], producer: Callable[[Value], Node | None]
+) -> Array | None:
+    """The data of a value that is a parameter, or one in another type, as widen_short_floats leaves weights."""
+    if v is None or (data := parameter(v)) is not None:
+        return None if v is None else data
+    node = producer(v)
+    if node is None or not isinstance(node.op, Cast) or node.inputs[0] is None:
+        return None
+    given = parameter(node.inputs[0])
+    return None if given is None else given.astype(node.op.dtype.numpy)
 
 
 def chosen_method(
@@ -102,10 +119,10 @@ def _prepared(
     prepared: dict[tuple[Value, Operator], Value],
 ) -> Value:
     """The parameter for a prepared constant, shared by all nodes of equal operators that read it."""
-    data = rewriter.constant(value)
     assert value is not None
-    assert data is not None
     key = value, way.operator
     if key not in prepared:
+        data = constant_of(value, rewriter.constant, rewriter.producer)
+        assert data is not None
         prepared[key] = rewriter.parameter(value.name, way.prepared[position].function(data), value.device)
     return prepared[key]

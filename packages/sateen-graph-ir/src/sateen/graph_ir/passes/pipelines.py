@@ -21,6 +21,7 @@ from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from sateen.graph_ir.passes.simplify import simplify
 from sateen.graph_ir.passes.simplify_inference import simplify_inference
 from sateen.graph_ir.passes.sink_transposes import sink_transposes
+from sateen.graph_ir.passes.widen_short_floats import widen_short_floats
 from sateen.runtime import ArgumentError, Target
 from sateen.tensor_ir import Machine
 from sateen.topi.methods import NUMERICS
@@ -40,7 +41,7 @@ def default_pipeline(
     """
     machine = Machine.of(target, target_host) if machine is None else machine
     before: Pipeline = (
-        *_before_methods(numerics),
+        *_before_methods(numerics, machine),
         partial(choose_methods, machine=machine, numerics=numerics, known=known),
         pool_in_convolutions,
     )
@@ -53,13 +54,13 @@ def default_pipeline(
     return (*before, partial(optimise_bodies, before=before, after=after), *after)
 
 
-def preparation(numerics: str = "default") -> Pipeline:
+def preparation(machine: Machine, numerics: str = "default") -> Pipeline:
     """The passes that run before the choice of methods, also in bodies of control nodes."""
-    before = _before_methods(numerics)
+    before = _before_methods(numerics, machine)
     return (*before, partial(optimise_bodies, before=before, after=()))
 
 
-def _before_methods(numerics: str) -> Pipeline:
+def _before_methods(numerics: str, machine: Machine) -> Pipeline:
     if numerics not in NUMERICS:
         raise ArgumentError(f"expected numerics {', '.join(NUMERICS[:-1])} or {NUMERICS[-1]}, found {numerics!r}")
     return (
@@ -73,4 +74,5 @@ def _before_methods(numerics: str) -> Pipeline:
         *(() if numerics == "strict" else (move_pools_up,)),
         share_equal_nodes,
         remove_dead_nodes,
+        *(() if numerics == "strict" else (partial(widen_short_floats, machine=machine),)),
     )

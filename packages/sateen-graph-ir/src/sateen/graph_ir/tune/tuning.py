@@ -31,7 +31,7 @@ def problems_of(
     """The problems of a network with a choice of methods, in order, and the number of nodes with each."""
     machine = Machine.of(target) if machine is None else machine
     found: dict[Problem, int] = {}
-    for node in _nodes_of(run_pipeline(graph, preparation(numerics))):
+    for node in _nodes_of(run_pipeline(graph, preparation(machine, numerics))):
         problem = Problem.of(node)
         if len(problem.candidates(machine)) > 1:
             found[problem] = found.get(problem, 0) + 1
