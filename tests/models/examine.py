@@ -27,9 +27,9 @@ from sateen.frontends.onnx.engines import onnxruntime
 from sateen.graph_ir.compile import build, lower_network
 from sateen.graph_ir.ir import Array, Graph
 from sateen.graph_ir.judge import difference
+from sateen.graph_ir.kernels import KernelPool
 from sateen.graph_ir.passes import default_pipeline
 from sateen.runtime import Artifact, CodeForm, CodegenError, DeviceError, DType, SateenError, Target, TargetError
-from sateen.tensor_ir.codegen.workers import CompilerPool
 
 WORKERS = 2
 HOST = "llvm"
@@ -155,7 +155,7 @@ def _compiled(case: Case, inputs: dict[str, Array], record: Record, target: str,
         return graph
 
     start = time.perf_counter()
-    with PeakMemory() as memory, CompilerPool(WORKERS) as workers:
+    with PeakMemory() as memory, KernelPool(WORKERS) as workers:
         graph, params = read_model(case.model, shapes=shapes, constants=constants, inputs=case.inputs)
         pipeline = (*default_pipeline(Target.of(target), numerics), keep)
         artifact = build(graph, target, params=params, pipeline=pipeline, workers=workers)

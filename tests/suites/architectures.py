@@ -25,7 +25,7 @@ from sateen import runtime
 from sateen.frontends import load
 from sateen.graph_ir.compile import build
 from sateen.graph_ir.ir import Array
-from sateen.tensor_ir.codegen.workers import CompilerPool
+from sateen.graph_ir.kernels import KernelPool
 from sateen.topi.methods import NUMERICS
 
 LIMIT = 300.0
@@ -75,7 +75,7 @@ def examined(folder: Path, numerics: str) -> Record:
     with np.load(folder / "io.npz", allow_pickle=False) as arrays:
         given, expected, exact = (_of(arrays, role) for role in ("in", "out", "exact"))
     start = time.perf_counter()
-    with CompilerPool(WORKERS) as workers:
+    with KernelPool(WORKERS) as workers:
         graph, parameters = load(folder / case["model"], **case.get("options", {}))
         artifact = build(graph, params=parameters, numerics=numerics, workers=workers)
     seconds = time.perf_counter() - start

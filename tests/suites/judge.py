@@ -28,8 +28,8 @@ from sateen import runtime
 from sateen.frontends import load
 from sateen.graph_ir.compile import build
 from sateen.graph_ir.ir import Array
+from sateen.graph_ir.kernels import KernelPool
 from sateen.runtime import SateenError
-from sateen.tensor_ir.codegen.workers import CompilerPool
 
 TOLERANCE = 1e-4
 """The largest max|y-r| / max|r| of an output that is right; integers are equal."""
@@ -49,7 +49,7 @@ class Verdict:
     error: float = 0.0
 
 
-def judged(folder: Path, workers: CompilerPool) -> Verdict:
+def judged(folder: Path, workers: KernelPool) -> Verdict:
     """The verdict on the case in a folder."""
     case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     with np.load(folder / "io.npz", allow_pickle=False) as arrays:
@@ -113,7 +113,7 @@ def main() -> int:
     options = parser.parse_args()
     cases = sorted(path.parent for path in options.folder.glob(f"*{options.only}*/case.json"))
     verdicts = []
-    with CompilerPool(2) as workers:
+    with KernelPool(2) as workers:
         for case in cases:
             verdicts.append(judged(case, workers))
             if verdicts[-1].verdict != "right":

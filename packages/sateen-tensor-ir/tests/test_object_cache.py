@@ -71,7 +71,7 @@ def test_a_changed_abi_or_compiler_finds_no_entry_of_the_old_one(
     for package in ("sateen.runtime", "sateen.tensor_ir"):
         shutil.copytree(str(files(package)), tmp_path / package)
     monkeypatch.setattr(object_cache, "files", tmp_path.joinpath)
-    monkeypatch.setattr(object_cache, "_source_digest", object_cache._source_digest.__wrapped__)
+    monkeypatch.setattr(object_cache, "source_digest", object_cache.source_digest.__wrapped__)
     before = cache_key([], Target.of("llvm"))
     assert cache_key([], Target.of("llvm")) == before
     with (tmp_path / changed / name).open("a") as source:

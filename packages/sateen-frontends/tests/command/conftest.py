@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends.command import artifacts, compilers, inspection
 from sateen.frontends.command.main import main
-from sateen.tensor_ir.codegen import CompilerPool
+from sateen.graph_ir.kernels import KernelPool
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Ran:
 
 
 @pytest.fixture(scope="session")
-def shared_compilers() -> Iterator[CompilerPool]:
+def shared_compilers() -> Iterator[KernelPool]:
     """Compiler processes for all tests: to start its own takes the command longer than what most of them show."""
-    with CompilerPool(artifacts.WORKERS) as pool:
+    with KernelPool(artifacts.WORKERS) as pool:
         yield pool
 
 
@@ -38,11 +38,11 @@ def sateen(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    shared_compilers: CompilerPool,
+    shared_compilers: KernelPool,
 ) -> Callable[..., Ran]:
     """Runs the command in a folder of its own, with a cache of its own, and tells status and output."""
-    for module in (artifacts, compilers, inspection):
-        monkeypatch.setattr(module, "CompilerPool", lambda _processes: nullcontext(shared_compilers))
+    for module, pool in ((artifacts, "KernelPool"), (compilers, "CompilerPool"), (inspection, "CompilerPool")):
+        monkeypatch.setattr(module, pool, lambda _processes: nullcontext(shared_compilers))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 

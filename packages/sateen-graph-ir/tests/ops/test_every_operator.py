@@ -19,6 +19,8 @@ import pytest
 from sateen.graph_ir import OPS, Graph, GraphBuilder, Node, Operator, Value, build, interpret, parse_graph
 from sateen.graph_ir.evaluate.by_definition import evaluate_op
 from sateen.graph_ir.ir import Dim, Symbol, TensorType, why_different
+from sateen.graph_ir.kernels import KernelPool, lower_kernel
+from sateen.graph_ir.kernels.group_requests import group_text
 from sateen.graph_ir.ops import (
     ConvertLayout,
     CopyTo,
@@ -42,8 +44,9 @@ from sateen.graph_ir.ops import (
     trees,
 )
 from sateen.graph_ir.passes.bind_dims import bind_dims
+from sateen.graph_ir.passes.fuse import fuse
 from sateen.runtime import Artifact, DType, InferenceError, Target, load
-from sateen.tensor_ir import Machine, lower, te
+from sateen.tensor_ir import Machine, ObjectCache, lower, te
 from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.operators import computation_of, types_of
 from sateen.topi.types import Layout, pack, placeholder, unpack
@@ -423,20 +426,42 @@ Run = Callable[[Artifact, Mapping[str, Array], Path], dict[str, Array]]
 def _check_target(target: str, run: Run, folder: Path, cases: list[Case] = CASES) -> None:
     """All operators in one network, each in a kernel of its own."""
     every, given = network(cases)
-    expected = interpret(every, given)
-    found = run(build(every, target, pipeline=()), given, folder)
-    for name, values in expected.items():
+    _check_results(every, given, run(build(every, target, pipeline=()), given, folder))
+
+
+def _check_results(every: Graph, given: Mapping[str, Array], found: Mapping[str, Array]) -> None:
+    for name, values in interpret(every, given).items():
         assert_close(found[name], values, name)
 
 
 @pytest.mark.timeout(600)  # 20 s of one core, which a busy machine may not give
-def test_this_machine_gives_what_the_definitions_say(tmp_path: Path) -> None:
-    _check_target("llvm", _here, tmp_path)
+def test_this_machine_gives_what_the_definitions_say_and_a_full_cache_gives_the_same_without_lowering(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every, given = network(CASES)
+    cache = ObjectCache(tmp_path / "objects")
+    with KernelPool(2) as workers:
+        artifact = build(every, pipeline=(), workers=workers, cache=cache)
+    _check_results(every, given, _here(artifact, given, tmp_path))
+    for place in ("group_compiler.lower_kernel", "compiler.compile_functions"):
+        monkeypatch.delattr(f"sateen.graph_ir.kernels.{place}")
+    assert build(every, pipeline=(), cache=cache).to_bytes() == artifact.to_bytes()
 
 
 @pytest.mark.timeout(600)
 def test_a_level_of_x86_gives_what_the_definitions_say(tmp_path: Path) -> None:
     _check_target(X86, _on_a_level_of_x86, tmp_path, CASES[::3])  # `nox -s targets` takes all
+
+
+@pytest.mark.parametrize(("op", "arrays"), COMPUTED, ids=[op.op_name() for op, _ in COMPUTED])
+def test_the_text_of_a_group_determines_its_kernel(op, arrays):
+    machine = Machine.of(X86)
+    graph, _ = network([(op, arrays)])
+    for node in fuse(graph).nodes:
+        assert isinstance(node.op, Fused)
+        read = parse_graph(group_text(node.op.body), OPS)
+        again = Node(Fused(read), read.inputs, read.outputs)
+        assert lower_kernel(again, "k", machine).facts == lower_kernel(node, "k", machine).facts
 
 
 @pytest.mark.timeout(600)

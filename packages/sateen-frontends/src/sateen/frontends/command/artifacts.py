@@ -15,10 +15,10 @@ from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph
 from sateen.graph_ir.compile import build, lowered, network_target
 from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.kernels import KernelPool
 from sateen.graph_ir.passes import Observer
 from sateen.runtime import Artifact, Device, DeviceKind, Model, SateenError, Session, SessionModel, read_artifact
 from sateen.runtime import load as load_artifact
-from sateen.tensor_ir.codegen import CompilerPool
 
 WORKERS = 2
 """The number of compiler processes, which start while the model is read."""
@@ -38,7 +38,7 @@ def compile_model(
     check_target(compilation)
     records, machine = records_of(compilation), machine_of(compilation)
     cache = object_cache(compilation)
-    with CompilerPool(WORKERS) as workers:
+    with KernelPool(WORKERS) as workers:
         with step(f"reading {path.name}"):
             graph, parameters = read_graph(path, compilation)
         with step(f"compiling {path.name}"):

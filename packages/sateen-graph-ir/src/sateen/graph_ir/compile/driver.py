@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -16,8 +16,8 @@ from sateen.graph_ir.compile.parameter_block import pack_parameters
 from sateen.graph_ir.compile.parameters import bind_parameters
 from sateen.graph_ir.compile.placement import NOWHERE, host_of, placing
 from sateen.graph_ir.compile.steps import steps_of
-from sateen.graph_ir.ir import HOST, Graph, GraphBuilder, Node, OpSet, TensorType, verify_graph
-from sateen.graph_ir.kernels import KernelCompiler
+from sateen.graph_ir.ir import HOST, Graph, GraphBuilder, OpSet, TensorType, verify_graph
+from sateen.graph_ir.kernels import GroupCompiler, KernelMaker
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Observer, Pipeline, Placed, default_pipeline, nothing_known, run_pipeline
 from sateen.graph_ir.passes.bind_dims import bind_dims
@@ -43,7 +43,7 @@ from sateen.tensor_ir.codegen import (
     signature_of,
 )
 from sateen.tensor_ir.host import pool_symbols
-from sateen.tensor_ir.ir import DENORMALS, Function
+from sateen.tensor_ir.ir import DENORMALS
 from sateen.tensor_ir.link import UndefinedSymbolError, link, link_static, stack_depth
 from sateen.tensor_ir.targets import System, features_of, machine_digest, with_features
 
@@ -62,14 +62,10 @@ LONGEST_SONAME = 128
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
-def _compile_nothing(_function: Function, _node: Node) -> None:
-    """For what begins with all kernels at hand."""
-
-
 def lowered(
     graph: Graph,
     target: Target,
-    begin: Callable[[Function, Node], None] = _compile_nothing,
+    maker: KernelMaker | None = None,
     *,
     dims: Mapping[str, int] = NO_DIMS,
     numerics: str = "default",
@@ -83,8 +79,8 @@ def lowered(
     target_host: Target | str = "llvm",
     machine: Machine | None = None,
 ) -> LoweredNetwork:
-    """The part of `build` before code generation: the passes, then `lower_network`. The options are those of
-    `build`."""
+    """The part of `build` before code generation: the passes, then `lower_network`, where a `maker` may make the
+    kernels. The options are those of `build`."""
     host = host_of(target, target_host)
     first: Pipeline = (partial(bind_dims, dims=dims), require_sizes, *placing(target, placed))
     known = nothing_known if records is None else records.best(target)
@@ -93,7 +89,7 @@ def lowered(
     last = partial(use_lowerings, operators=operators, kind=target.kind, host_kind="" if host is None else host.kind)
     optimised = run_pipeline(graph, (*first, *passes, last), observer)
     return lower_network(
-        optimised, target, begin, timed=timed, denormals=denormals, target_host=host, machine=chosen_for
+        optimised, target, maker=maker, timed=timed, denormals=denormals, target_host=host, machine=chosen_for
     )
 
 
@@ -180,11 +176,11 @@ def build(
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_methods takes them")
     kind = TARGET_KINDS[complete.kind]
     is_object_code = kind.has_libraries
-    compiler = KernelCompiler(complete, workers, cache)
+    compiler = GroupCompiler(complete, workers, cache, machine)
     network = lowered(
         bound,
         complete,
-        compiler.begin if is_object_code else _compile_nothing,
+        compiler if is_object_code else None,
         dims=dims,
         numerics=numerics,
         records=records,
@@ -200,14 +196,15 @@ def build(
     made: DeviceNetwork | None = None
     if is_object_code:
         assert network.entry is not None
-        codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
+        codes = [*compiler.finish(network.names), compile_functions([network.entry], complete).code]
         told = str(with_features(complete))
         metadata = Metadata(_producer(), told, (signature_of(network.entry),))
         try:
             library, stack_bytes = _library(codes, metadata, complete, _soname(graph.name), static=static)
         except UndefinedSymbolError as error:
             refused = CodegenError(str(error))
-            compiler.note(refused, error.number)
+            if error.number < len(network.names):
+                compiler.note(refused, network.names[error.number])
             raise refused from None
     elif kind.network is not None:
         made = device_network(network, kind.network, complete, target_host, _soname(graph.name), denormals, cache)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sateen.graph_ir.compile.entry import build_entry
 from sateen.graph_ir.ir import HOST, Graph, Node, TensorType, Value
-from sateen.graph_ir.kernels import GroupKey, LoweredGroup, group_key, lower_kernel
+from sateen.graph_ir.kernels import GroupKey, KernelFacts, KernelMaker, LoweredKernels, group_key
 from sateen.graph_ir.memory import MemoryPlan, copy_early_outputs, find_views, plan_memory
 from sateen.graph_ir.ops import Control, Fused, copying, is_copy_between_devices
 from sateen.graph_ir.passes.copy_outputs import copy_outputs
@@ -16,7 +16,7 @@ from sateen.graph_ir.passes.fuse import fuse
 from sateen.graph_ir.passes.lift_parameters import lift_parameters
 from sateen.runtime import DeviceKind, Target
 from sateen.tensor_ir import Machine
-from sateen.tensor_ir.ir import Function, digest, verify
+from sateen.tensor_ir.ir import Function, verify
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +26,9 @@ class LoweredNetwork:
     graph: Graph
     plan: MemoryPlan
     kernels: tuple[Function, ...]
+    """The distinct kernels; none where another maker than lowering made them."""
+    names: tuple[str, ...]
+    """The names of all distinct kernels."""
     calls: Mapping[Node, str]
     """The kernel of each node; a node that only renames memory, or copies between devices, has none."""
     copies: Mapping[TensorType, str]
@@ -36,7 +39,7 @@ class LoweredNetwork:
     """The functions for the host of a network on devices."""
 
     def __repr__(self) -> str:
-        return f"LoweredNetwork({self.graph!r} of {len(self.kernels) + len(self.host_kernels)} kernels)"
+        return f"LoweredNetwork({self.graph!r} of {len(self.names)} kernels)"
 
 
 def lower_network(
@@ -44,6 +47,7 @@ def lower_network(
     target: Target,
     begin: Callable[[Function, Node], None] = lambda function, node: None,
     *,
+    maker: KernelMaker | None = None,
     timed: bool = False,
     denormals: str = "keep",
     target_host: Target | None = None,
@@ -51,57 +55,80 @@ def lower_network(
 ) -> LoweredNetwork:
     """Fuse, lower every distinct group of an optimised graph and of bodies in it once, and plan memory.
 
-    `begin` gets each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the entry
-    writes a clock after each step, with `denormals` flush it may treat subnormal numbers as zeros. What is on the host
-    of a network for devices is lowered for `target_host`.
+    `begin` gets each kernel as soon as it is lowered, and the first fused node that it computes; a `maker` makes them
+    all in another way. With `timed` the entry writes a clock after each step, with `denormals` flush it may treat
+    subnormal numbers as zeros. What is on the host of a network for devices is lowered for `target_host`.
     `machine` is what schedules ask, by default that of the target.
     """
     fused = fuse(lift_parameters(copy_outputs(graph)))
     machine = Machine.of(target, target_host) if machine is None else machine
     is_for_devices = machine.kind is not DeviceKind.CPU
-    functions: dict[tuple[DeviceKind, str], Function] = {}
-    kernels: dict[GroupKey, LoweredGroup] = {}
-
-    def kernel_of(node: Node) -> LoweredGroup:
-        assert isinstance(node.op, Fused)
-        group = group_key(node.op.body)
-        if group not in kernels:
-            where = node.outputs[0].device.kind
-            kernel = lower_kernel(node, "kernel", machine.at(where))
-            key = where, digest(kernel.function)
-            if key not in functions:
-                name = re.sub(r"\W", "_", node.op.body.name, flags=re.ASCII)
-                functions[key] = replace(kernel.function, name=f"k{len(functions)}_{name}")
-                begin(functions[key], node)
-            kernels[group] = replace(kernel, function=functions[key])
-        return kernels[group]
-
-    def kernels_of(graph: Graph) -> dict[Node, LoweredGroup]:
-        return {
-            node: kernel_of(node)
-            for node in _nodes_to_run(graph)
-            if not isinstance(node.op, Control) and not is_copy_between_devices(node)
-        }
-
+    lowered = LoweredKernels(machine, begin)
+    kernels = _Kernels(lowered if maker is None else maker)
     if fused.aliases:
-        fused = copy_early_outputs(fused, _overwritable(kernels_of(fused)))
-    calls = kernels_of(fused)
+        fused = copy_early_outputs(fused, _overwritable(kernels.of(fused)))
+    calls = kernels.of(fused)
     nodes = list(_nodes_to_run(fused))
     read = (v for node in nodes if isinstance(node.op, Control) for v in node.op.copied(node.inputs))
     copied = {v.type: v for v in read if not is_for_devices or v.device != HOST}  # beside devices the host copies bytes
-    copies = {type_: kernel_of(copying(v)).function.name for type_, v in copied.items()}
+    copies = {type_: kernels.of_node(copying(v)).name for type_, v in copied.items()}
     plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
-    names = {node: kernel.function.name for node, kernel in calls.items()}
-    host = tuple(f for (kind, _), f in functions.items() if is_for_devices and kind is DeviceKind.CPU)
-    own = tuple(f for f in functions.values() if f not in host)
+    names = {node: kernel.name for node, kernel in calls.items()}
     if is_for_devices:
-        return LoweredNetwork(fused, plan, own, names, copies, None, host)
+        own, host = lowered.on(machine.kind), lowered.on(DeviceKind.CPU)
+        return LoweredNetwork(fused, plan, own, kernels.names, names, copies, None, host)
     entry = build_entry(fused, names, copies, plan, timed=timed, denormals=denormals, alignment=target.block_alignment)
     verify(entry, after="build_entry")
-    return LoweredNetwork(fused, plan, own, names, copies, entry)
+    return LoweredNetwork(fused, plan, lowered.on(DeviceKind.CPU), kernels.names, names, copies, entry)
 
 
-def _overwritable(kernels: Mapping[Node, LoweredGroup]) -> dict[Node, list[Value]]:
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel as the plan and the entry see it (KernelFacts)."""
+
+    name: str
+    scratch: tuple[int, ...]
+    overwritable: tuple[int, ...]
+
+
+class _Kernels:
+    """The kernels of a network by group, each begun once, and known by one name if others do the same."""
+
+    def __init__(self, maker: KernelMaker) -> None:
+        self._maker = maker
+        self._begun: dict[GroupKey, tuple[str, Callable[[], KernelFacts]]] = {}
+        self._names: dict[tuple[DeviceKind, str], str] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the distinct kernels, in the order in which they were asked for."""
+        return tuple(self._names.values())
+
+    def of(self, graph: Graph) -> dict[Node, _Kernel]:
+        """The kernels of the nodes of a graph and of bodies in it. All begin before the first is waited for."""
+        nodes = (node for node in _nodes_to_run(graph) if not isinstance(node.op, Control))
+        groups = {node: self._begin(node) for node in nodes if not is_copy_between_devices(node)}
+        return {node: self._named(node, group) for node, group in groups.items()}
+
+    def of_node(self, node: Node) -> _Kernel:
+        return self._named(node, self._begin(node))
+
+    def _begin(self, node: Node) -> GroupKey:
+        assert isinstance(node.op, Fused)
+        group = group_key(node.op.body)
+        if group not in self._begun:
+            name = f"k{len(self._begun)}_" + re.sub(r"\W", "_", node.op.body.name, flags=re.ASCII)
+            self._begun[group] = name, self._maker.begin(node, name)
+        return group
+
+    def _named(self, node: Node, group: GroupKey) -> _Kernel:
+        name, facts_of = self._begun[group]
+        facts = facts_of()
+        known = self._names.setdefault((node.outputs[0].device.kind, facts.digest), name)
+        return _Kernel(known, facts.scratch, facts.overwritable)
+
+
+def _overwritable(kernels: Mapping[Node, _Kernel]) -> dict[Node, list[Value]]:
     """The inputs of each node whose memory its output may use."""
     return {node: [v for i in kernel.overwritable if (v := node.inputs[i])] for node, kernel in kernels.items()}
 

@@ -38,25 +38,25 @@ class KernelCompiler:
         self._cache = cache
         self._begun: list[_Begun] = []
 
-    def begin(self, function: Function, node: Node) -> None:
-        """Start to compile the kernel of a fused node."""
+    def begin(self, function: Function, node: Node) -> Callable[[], ObjectCode]:
+        """Start to compile the kernel of a fused node; what it gives waits for the code, or raises CodegenError with
+        nodes and types."""
+        begun = self._begin(function, node)
+        self._begun.append(begun)
+        return partial(self._finished, begun)
+
+    def _begin(self, function: Function, node: Node) -> _Begun:
         key = ""
         if self._cache is not None:
             key = cache_key([function], self._target, internal=True)
             kept = self._cache.read(key)
             if kept is not None:
-                self._begun.append(_Begun(node, "", lambda: kept))
-                return
+                return _Begun(node, "", lambda: kept)
         if self._workers is not None:
             code = self._workers.submit(function, self._target, internal=True).result
         else:
             code = partial(compile_functions, [function], self._target, internal=True)
-        self._begun.append(_Begun(node, key, code))
-
-    def note(self, error: Exception, number: int) -> None:
-        """Add the group of the kernel with this number to an error about its code."""
-        if number < len(self._begun):
-            note_group(error, self._begun[number].node)
+        return _Begun(node, key, code)
 
     def finish(self) -> list[bytes]:
         """The code of all kernels. Raises CodegenError with nodes and types for one that can't be compiled."""

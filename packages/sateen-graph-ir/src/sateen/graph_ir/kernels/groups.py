@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sateen.graph_ir.ir import ByFunction, Graph, Node, Value, canonical_text, note_node
+from sateen.graph_ir.kernels.facts import KernelFacts
 from sateen.graph_ir.memory import DEVICE_ALIGNMENT, allow_overwriting, hoist_scratch
 from sateen.graph_ir.ops import Fused
 from sateen.runtime import DeviceKind
 from sateen.tensor_ir import Machine, lower, te
-from sateen.tensor_ir.ir import Buffer, Function
+from sateen.tensor_ir.ir import Buffer, Function, digest
 from sateen.tensor_ir.lowering import serialize_loops, spread_over_threads
 from sateen.topi.methods import Method
 from sateen.topi.operators import Operator
@@ -38,10 +39,7 @@ class LoweredGroup:
     """A function over the inputs of a group, its outputs, and storage that its caller provides."""
 
     function: Function
-    scratch: tuple[int, ...]
-    """The bytes of each piece of storage."""
-    overwritable: tuple[int, ...]
-    """The positions of the inputs whose memory the output may use."""
+    facts: KernelFacts
 
 
 def lower_kernel(node: Node, name: str, machine: Machine) -> LoweredGroup:
@@ -55,7 +53,7 @@ def lower_kernel(node: Node, name: str, machine: Machine) -> LoweredGroup:
     elif machine.cores == 1:
         function = serialize_loops(function)
     function, scratch = hoist_scratch(function, is_on_device=machine.kind is not DeviceKind.CPU)
-    return LoweredGroup(function, scratch, overwritable)
+    return LoweredGroup(function, KernelFacts(digest(function), scratch, overwritable))
 
 
 def lower_group(node: Node, name: str, machine: Machine) -> Function:

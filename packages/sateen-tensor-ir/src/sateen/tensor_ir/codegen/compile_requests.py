@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -32,11 +33,22 @@ def answer_of(request: dict[str, Any]) -> dict[str, Any]:
     """The object code that a request asks for, or the error of compiling it."""
     try:
         functions = [parse_function(text, INTRINSICS) for text in request["functions"]]
-        result = compile_functions(functions, Target.parse(request["target"]), internal=request["internal"])
     except SateenError as error:
         return {"error": str(error)}
-    code = base64.b64encode(result.code).decode()
-    return {"code": code, "symbols": list(result.symbols), "report": asdict(result.report)}
+    return answer_with(functions, Target.parse(request["target"]), internal=request["internal"])
+
+
+def answer_with(functions: Sequence[Function], target: Target, *, internal: bool) -> dict[str, Any]:
+    """The object code of functions as an answer, or the error of compiling them."""
+    try:
+        made = compile_functions(functions, target, internal=internal)
+    except SateenError as error:
+        return {"error": str(error)}
+    return {
+        "code": base64.b64encode(made.code).decode(),
+        "symbols": list(made.symbols),
+        "report": asdict(made.report),
+    }
 
 
 def code_of(answer: dict[str, Any]) -> ObjectCode:

@@ -1,19 +1,20 @@
-"""A folder of object code, so that functions are not compiled again.
+"""A folder of object code, so that functions are not compiled again, and of facts, so that they are not made again.
 
-The key of an entry covers everything that determines its bytes: the names and structure of the functions, the target
-with its features, the version of LLVM, and the sources of this package and of the runtime, whose ABI it uses. Entries
-are checked by digest when read; damaged ones are removed. Only the user may access the folder (mode 0700), since anyone
-who can write there can run code.
+The key of an entry covers everything that determines its bytes: for code the names and structure of the functions, the
+target with its features, the version of LLVM, and the sources of this package and of the runtime, whose ABI it uses;
+for facts all that their maker uses. Entries are checked by digest when read; damaged ones are removed. Only the user
+may access the folder (mode 0700), since anyone who can write there can run code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -30,7 +31,10 @@ MOST_BYTES = 512 << 20
 """The most bytes of all entries; a network's kernels take some hundred KB."""
 MOST_ENTRIES = 1 << 16
 
-_MAGIC = b"sateen object 1\n"
+_OBJECT = b"sateen object 1\n"
+_FACTS = b"sateen facts 1\n"
+_SOURCES = ("sateen.tensor_ir", "sateen.runtime")
+"""The packages whose sources determine code: this one, and the one whose ABI, element types and devices it is for."""
 
 
 class ObjectCache:
@@ -72,44 +76,65 @@ class ObjectCache:
         return self._entries.refusal
 
     def read(self, key: str) -> ObjectCode | None:
-        """The entry; None if there is none. A damaged entry is removed."""
-        raw = self._entries.read(key)
-        if raw is None:
-            return None
-        digest, body = raw[len(_MAGIC) : len(_MAGIC) + 32], raw[len(_MAGIC) + 32 :]
-        if not raw.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
-            self._entries.discard(key)
+        """The code of a key; None if there is none. A damaged entry is removed."""
+        body = self._read(key, _OBJECT)
+        if body is None:
             return None
         head, _, code = body.partition(b"\n")
         fields = json.loads(head)
         return ObjectCode(code, tuple(fields["symbols"]), CodeReport(**fields["report"]))
 
     def write(self, key: str, code: ObjectCode) -> None:
-        """Add an entry; readers see all of it or nothing."""
+        """Add code; readers see all of it or nothing."""
         report = {"gathers": code.report.gathers, "masked": code.report.masked, "scalarised": code.report.scalarised}
-        body = json.dumps({"symbols": code.symbols, "report": report}).encode() + b"\n" + code.code
-        self._entries.write(key, _MAGIC + hashlib.sha256(body).digest() + body)
+        self._write(key, _OBJECT, json.dumps({"symbols": code.symbols, "report": report}).encode() + b"\n" + code.code)
+
+    def read_facts(self, key: str) -> dict[str, Any] | None:
+        """The facts of a key; None if there are none. A damaged entry is removed."""
+        body = self._read(key, _FACTS)
+        return None if body is None else dict(json.loads(body))
+
+    def write_facts(self, key: str, facts: Mapping[str, Any]) -> None:
+        """Add facts, plain values by name; readers see all of them or nothing."""
+        self._write(key, _FACTS, json.dumps(facts).encode())
+
+    def _read(self, key: str, magic: bytes) -> bytes | None:
+        raw = self._entries.read(key)
+        if raw is None:
+            return None
+        digest, body = raw[len(magic) : len(magic) + 32], raw[len(magic) + 32 :]
+        if not raw.startswith(magic) or hashlib.sha256(body).digest() != digest:
+            self._entries.discard(key)
+            return None
+        return body
+
+    def _write(self, key: str, magic: bytes, body: bytes) -> None:
+        self._entries.write(key, magic + hashlib.sha256(body).digest() + body)
 
 
 def cache_key(functions: Sequence[Function], target: Target, *, internal: bool = False) -> str:
     """SHA-256, in hexadecimal, of functions with their names, whether they are internal (`compile_functions`), target,
     LLVM's version, and the sources of this package and of the runtime."""
+    return code_key([(f.name, digest(f)) for f in functions], target, internal=internal)
+
+
+def code_key(functions: Sequence[tuple[str, str]], target: Target, *, internal: bool = False) -> str:
+    """As `cache_key`, for functions whose names and digests are known."""
     parts = [
         "internal" if internal else "public",
-        *(f"{f.name} {digest(f)}" for f in functions),
+        *(f"{name} {structure}" for name, structure in functions),
         str(target),
         ".".join(map(str, llvm.llvm_version_info)),
-        _source_digest(),
+        source_digest(*_SOURCES),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @cache
-def _source_digest() -> str:
-    """A digest of the sources of sateen.tensor_ir, so that a changed compiler finds no entries of the old one, and of
-    sateen.runtime, whose ABI, element types and devices the code is made for."""
+def source_digest(*packages: str) -> str:
+    """A digest of the sources of packages, so that a changed compiler finds no entries of the old one."""
     digest = hashlib.sha256()
-    folders = [files("sateen.tensor_ir"), files("sateen.runtime")]
+    folders = list(map(files, packages))
     while folders:
         for item in sorted(folders.pop().iterdir(), key=lambda entry: entry.name):
             if item.is_dir():

@@ -1,7 +1,7 @@
 """Worker processes that compile, so that both cores work and LLVM's fatal errors end a child.
 
 Functions in text form and a target go out; object code and counts come back. A worker is started
-once, by running `compile_worker` in a fresh interpreter, and serves requests until the pool is closed.
+once, by running the pool's program in a fresh interpreter, and serves requests until the pool is closed.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
 from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, ClassVar, Protocol, Self
 
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.isolation import isolated
@@ -50,13 +51,21 @@ def receive_message(stream: IO[bytes]) -> dict[str, Any] | None:
     return message
 
 
+def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Answer the requests on the standard input, each on the standard output, until the input ends."""
+    while (message := receive_message(sys.stdin.buffer)) is not None:
+        send_message(sys.stdout.buffer, answer(message))
+
+
 class _Worker:
-    def __init__(self) -> None:
-        self.process = self._start()
+    def __init__(self, program: str) -> None:
+        self._program = program
         self._is_ended = False
+        self._was_asked = False
+        self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = isolated("sateen.tensor_ir.codegen.compile_worker")
+        command = isolated(self._program)
         # An interrupt from the terminal is for the process that asked; it ends its workers by closing their input.
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
 
@@ -68,6 +77,7 @@ class _Worker:
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        self._was_asked = True
         try:
             send_message(self.process.stdin, message)
             answer = receive_message(self.process.stdout)
@@ -97,7 +107,10 @@ class _Worker:
         self.process.kill()
 
     def close(self) -> int:
-        """Wait until the process has ended, after its current request."""
+        """Wait until the process has ended, after its current request. One that was never asked may still be starting:
+        it ends at once."""
+        if not self._was_asked:
+            self.process.kill()
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with suppress(BrokenPipeError):  # of a request that it did not live to read
@@ -120,13 +133,16 @@ class Compilers(Protocol):
 class CompilerPool:
     """`processes` workers; a context manager, which ends them at once when an error or an interrupt leaves it."""
 
+    program: ClassVar[str] = "sateen.tensor_ir.codegen.compile_worker"
+    """The module that a worker runs: it calls `serve`."""
+
     def __init__(self, processes: int = 2) -> None:
         self._workers: list[_Worker] = []
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         self._threads = Threads(processes)
         try:
             for _ in range(processes):
-                self._workers.append(_Worker())
+                self._workers.append(_Worker(self.program))
                 self._idle.put(self._workers[-1])
         except BaseException:
             self._end()
@@ -171,11 +187,17 @@ class CompilerPool:
         `internal` is for functions that only `Invoke` calls (`compile_functions`). Raises CodegenError for a user's
         intrinsic, which workers do not know.
         """
-        return self._threads.submit(self._one, request_for(function, target, internal=internal))
+        asked = request_for(function, target, internal=internal)
+        return self._threads.submit(lambda: code_of(self._answer(asked)))
 
-    def _one(self, request: dict[str, Any]) -> ObjectCode:
+    def ask(self, request: dict[str, Any]) -> Future[dict[str, Any]]:
+        """A future of the answer of a worker's program to a request, whose `names` tell what it is about. Its result
+        raises CodegenError if the worker dies on it."""
+        return self._threads.submit(self._answer, request)
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         worker = self._idle.get()
         try:
-            return code_of(worker.request(request))
+            return worker.request(request)
         finally:
             self._idle.put(worker)
