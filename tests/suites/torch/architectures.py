@@ -53,10 +53,10 @@ def main() -> None:
             continue
         torch.manual_seed(0)
         module = make().eval()
-        pictures = _pictures(side)
+        pictures = seeded_pictures(side)
         with torch.no_grad():
-            _draw(module)
-            _calibrate(module, pictures)
+            draw(module)
+            calibrate(module, pictures)
         try:
             write(root / name, module, (pictures[:1],), core=False)
         except Exception as error:  # noqa: BLE001  # what torch can't export is no case
@@ -65,7 +65,7 @@ def main() -> None:
         _add_exact(root / name, module, pictures[:1])
 
 
-def _pictures(side: int) -> torch.Tensor:
+def seeded_pictures(side: int) -> torch.Tensor:
     """Pictures with colours, large shapes and some noise.
 
     Pictures of noise alone look the same after a few layers, so that normalisation would divide by next to nothing.
@@ -81,7 +81,7 @@ def _torchvision(name: str) -> torch.nn.Module:
     return found
 
 
-def _draw(module: torch.nn.Module) -> None:
+def draw(module: torch.nn.Module) -> None:
     """Give values to parameters that begin as a constant: classifiers and gains of residual branches that are zero,
     scales of layers near zero, which would hide what their branches compute, and scales and offsets of norms.
 
@@ -106,7 +106,7 @@ def _draw(module: torch.nn.Module) -> None:
             parameter.uniform_(0.5, 1.0)
 
 
-def _calibrate(module: torch.nn.Module, pictures: torch.Tensor) -> None:
+def calibrate(module: torch.nn.Module, pictures: torch.Tensor) -> None:
     """Let batch normalisation take the statistics of some pictures, as training would, so that activations keep their
     size. The channels of a random network that hardly vary are not scaled up to the others, which would magnify
     rounding."""

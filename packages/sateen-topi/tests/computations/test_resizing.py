@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from sateen.tensor_ir import Machine, lower, te
 from sateen.topi.computations.resizing import AxisResize, Interpolation, nearest_indices, resize, weighted_indices
-from sateen.topi.types import Layout
+from sateen.topi.types import Layout, placeholder
 
 
 def coordinates(before, after, transformation):
@@ -45,6 +46,16 @@ def test_linear(run_views, view, error, random, before, after, transformation):
         if a != b:
             expected = linear(expected, d, coordinates(b, a, transformation))
     assert error(y, expected) < 1e-6
+
+
+def test_columns_of_a_row_are_taken_by_shuffles():
+    x = placeholder((1, 3, 8, 40), "float32", "x")
+    computation = resize(x, axes_of(x.shape, (1, 3, 8, 48)), Interpolation("linear"))
+    machine = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")
+    schedule = te.create_schedule(computation.view.tensor)
+    computation.schedule_on(machine)(schedule, computation.view.tensor, machine)
+    text = str(lower(schedule, [x.tensor, computation.view.tensor]))
+    assert "unrolled i3o in [0, 3)" in text  # each vector has places of its own, known when it is compiled
 
 
 def test_linear_in_blocks_of_channels_and_float16(run_views, view, error, random, lanes):

@@ -8,8 +8,8 @@ import pytest
 from sateen.tensor_ir import Machine, lower, te
 from sateen.topi.computations import element_wise, shape
 from sateen.topi.computations.broadcast import combine as broadcast
-from sateen.topi.schedules import schedule_injective
-from sateen.topi.types import placeholder
+from sateen.topi.schedules import Computation, schedule_injective
+from sateen.topi.types import compute, placeholder
 
 MACHINE = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")
 
@@ -46,6 +46,13 @@ def test_a_transposition_goes_in_squares_with_fewer_of_them_in_the_inner_loop():
     assert [line.split(" in ")[1] for line in found] == ["[0, 4):", "[0, 3):", "[0, 16):", "[0, 16):"]
     assert found[-2].startswith("unrolled")
     assert found[-1].startswith("vectorized")
+
+
+@pytest.mark.parametrize(("columns", "kind"), [(100, "unrolled"), (16 * 257, "for")])
+def test_vectors_at_places_of_a_table_are_written_out_unless_they_are_many(columns, kind):
+    x, places = placeholder((8, 64), "float32", "x"), te.constant(np.arange(columns) % 64 // 3, "places")
+    found = loops(Computation((compute((8, columns), lambda i, j: x(i, places(j)), "taken"),)), [x])
+    assert found[1].startswith(kind)
 
 
 @pytest.mark.parametrize("extents", [(64, 48), (19, 37), (2, 5, 21, 18), (3, 200), (1, 56, 56, 64)], ids=str)

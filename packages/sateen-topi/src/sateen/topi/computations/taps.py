@@ -13,6 +13,7 @@ from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr
 from sateen.topi.computations.arguments import require_axes, require_views
 from sateen.topi.schedules import (
+    Accesses,
     Computation,
     elements,
     extent_of,
@@ -24,6 +25,7 @@ from sateen.topi.schedules import (
     register_tile,
     shape_of,
     share_among_threads,
+    unroll_look_ups,
 )
 from sateen.topi.types import Layout, View, compute
 
@@ -105,13 +107,16 @@ def _applied(x: View, taps: Taps, layout: Layout, kind: DType) -> View:
 
 
 def _schedule_pass(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, machine: Machine) -> None:
-    """Vectors along memory, all taps of an element at once."""
+    """Vectors along memory, all taps of an element at once; along the axis of the taps each vector by itself."""
     tile = in_registers(s, reduction, host)
     stage = s[host]
     *loops, last = stage.axes
     outer, lane = stage.split(last, min(machine.lanes(reduction.dtype), extent_of(last.extent)), tail="partition")
     stage.vectorize(lane)
-    s[tile].compute_at(stage, share_among_threads(stage, [*loops, outer], elements(host) * 4, machine))
+    look_ups = Accesses(s, reduction.op).look_ups(reduction.op.axis[-1]) * extent_of(reduction.op.reduce_axis[0].extent)
+    unrolled = loops and unroll_look_ups(stage, outer, look_ups, machine)
+    place = share_among_threads(stage, [*loops, *([] if unrolled else [outer])], elements(host) * 4, machine)
+    s[tile].compute_at(stage, outer if unrolled else place)
     part = s[tile]
     *data, lane = part.axes
     (tap,) = part.op.reduce_axis

@@ -10,7 +10,7 @@ from sateen.topi.schedules.computation import (
     on_devices,
 )
 from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of
-from sateen.topi.schedules.injective import INJECTIVE, schedule_injective
+from sateen.topi.schedules.injective import INJECTIVE, Accesses, schedule_injective, unroll_look_ups
 from sateen.topi.schedules.kind import Kind, kind_of
 from sateen.topi.schedules.register_tiles import (
     ReductionTile,
@@ -73,6 +73,7 @@ __all__ = [
     "OWN_COLUMNS",
     "OWN_PARTS",
     "TILES_OF_PART",
+    "Accesses",
     "Computation",
     "Factor",
     "Kind",
@@ -132,6 +133,7 @@ __all__ = [
     "threads_for",
     "tile_rows",
     "unflattened",
+    "unroll_look_ups",
     "vector_of",
     "warp_tile_time",
     "whole_terms",

@@ -29,6 +29,9 @@ from sateen.tensor_ir.ir import (
 from sateen.tensor_ir.lowering import Inliner
 from sateen.tensor_ir.te import Operation
 
+UNROLLED_LOOK_UPS = 256
+"""The most vectors of elements at places from a table that are unrolled: more fill any instruction cache."""
+
 
 def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
     """Vectorize along memory, and share the outer loops among threads if there is enough work."""
@@ -46,10 +49,21 @@ def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> N
     if period and not partner:
         _, column = stage.split(column, factor=period)
     if not partner and _extent(column) >= lanes:
-        _, inner[0] = stage.split(column, factor=lanes, tail="partition")
+        vectors, inner[0] = stage.split(column, factor=lanes, tail="partition")
+        if len(axes) > len(group) and unroll_look_ups(stage, vectors, accesses.look_ups(axes[-1]), machine):
+            inner.insert(0, vectors)
     stage.vectorize(inner[-1])
     if prod(map(_extent, axes)) >= machine.rates.serial_elements:
         _parallelize(stage, [leaf for leaf in stage.leaves if not is_among(leaf, inner)], machine)
+
+
+def unroll_look_ups(stage: te.Stage, vectors: IterVar, look_ups: int, machine: Machine) -> bool:
+    """Unroll a loop over vectors whose elements are at places that tables give, `look_ups` in each iteration, unless
+    that is too much code; whether it is. At places that are known each becomes a load and a shuffle, no gather."""
+    known = machine.lanes() > 1 and 0 < look_ups * _extent(vectors) <= UNROLLED_LOOK_UPS
+    if known:
+        stage.unroll(vectors)
+    return known
 
 
 INJECTIVE = {DeviceKind.CPU: schedule_injective}
@@ -160,6 +174,10 @@ class Accesses:
                     return self.fusible(axes[: place + 1], lanes)
         return []
 
+    def look_ups(self, axis: IterVar) -> int:
+        """The number of reads at a place that a table of constants gives for an element of the axis."""
+        return sum(any(_is_table_at(inner, axis) for inner in walk(address)) for address in self.addresses)
+
     def period(self, group: Sequence[IterVar], lanes: int) -> int | None:
         """The number of steps after which an address restarts along the last axis, if vectors would straddle that."""
         axis = group[-1]
@@ -189,6 +207,12 @@ class Accesses:
         if any(unit in set(walk(atom)) for atom in form.terms if atom is not unit):
             return None
         return form.terms.get(unit, 0)
+
+
+def _is_table_at(node: object, axis: IterVar) -> bool:
+    if not isinstance(node, Read) or node.tensor.op.data is None:
+        return False
+    return any(axis in set(walk(index)) for index in node.indices)
 
 
 def _address(read: Read[te.Tensor]) -> Expr:
