@@ -25,6 +25,7 @@ from sateen.graph_ir.ops import (
     ConvertLayout,
     CopyTo,
     Fused,
+    attention,
     boxes,
     broadcast,
     control,
@@ -206,6 +207,7 @@ CASES: list[Case] = [
     (normalization.LpNormalization(1), (f(3, 9, 5),)),
     (softmaxes.Softmax(2), (f(3, 9, 5),)),
     (softmaxes.LogSoftmax(1), (f(3, 9, 5),)),
+    (attention.Attention(0.5, 2), (f(2, 4, 5), f(1, 6, 5), f(2, 6, 3), f(4, 6))),
     (resizing.Resize((2, 8, 9, 7), "linear"), (f(*IMAGE),)),
     (recurrent.RNN(3), (f(4, 2, 5), f(1, 3, 5), f(1, 3, 3), f(1, 6))),
     (recurrent.GRU(3), (f(4, 2, 5), f(1, 9, 5), f(1, 9, 3), f(1, 18))),
@@ -272,7 +274,8 @@ def test_inference_agrees_with_the_definition_and_text_keeps_the_operator(op, ar
 
 
 OF_KNOWN_SIZES = (
-    convolution.WinogradConv, products.StrassenMatMul, control.If, control.Loop, control.While, Fused,
+    attention.Attention, convolution.WinogradConv, products.StrassenMatMul, control.If, control.Loop, control.While,
+    Fused,
 )  # fmt: skip
 """Operators that take no open dimensions: those that passes make once sizes are known, and those whose bodies, here,
 take inputs of known sizes."""

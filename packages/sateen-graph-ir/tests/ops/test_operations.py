@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sateen.graph_ir.ir import GraphBuilder
-from sateen.graph_ir.ops import LSTM, Conv, ConvTranspose, MatMul, Relu, WinogradConv
+from sateen.graph_ir.ops import LSTM, Attention, Conv, ConvTranspose, MatMul, Relu, WinogradConv
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.tensor_ir import Machine
@@ -18,6 +18,7 @@ from sateen.tensor_ir import Machine
         (Conv(groups=2), [(2, 8, 10, 10), (16, 4, 3, 3)], 2 * (2 * 16 * 8 * 8) * (4 * 3 * 3)),
         (Conv(pads=(2, 2, 2, 2)), [(1, 8, 14, 14), (16, 8, 5, 5)], 2 * (16 * 14 * 14) * (8 * 5 * 5)),  # padding too
         (ConvTranspose(strides=(2, 2)), [(1, 8, 5, 5), (8, 4, 2, 2)], 2 * (8 * 5 * 5) * (4 * 2 * 2)),
+        (Attention(), [(2, 6, 3, 8), (2, 2, 5, 8), (2, 2, 5, 4)], 2 * (2 * 6 * 3) * 5 * (8 + 4)),
         (MatMul(), [(5, 2, 3), (3, 7)], 2 * 5 * 2 * 7 * 3),
         (LSTM(5), [(7, 2, 3), (1, 20, 3), (1, 20, 5)], 2 * 7 * 2 * 20 * (3 + 5)),
         (Relu(), [(5, 2, 3)], 0),

@@ -13,6 +13,7 @@ from sateen.runtime.errors import ArgumentError
 from sateen.topi import computations
 from sateen.topi.computations import (
     adaptive_pooling,
+    attention,
     boxes,
     broadcast,
     convolution,
@@ -466,6 +467,18 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
     shape.one_hot: [
         (lambda: shape.one_hot(PLACES, V, 5, 0), r"one_hot: expected values of shape \[2\], found \[3\]"),
         (lambda: shape.one_hot(PLACES, view(2), 0, 0), "one_hot: expected depth of at least 1, found 0"),
+    ],
+    attention.attention: [
+        (
+            lambda: attention.attention(X, view(2, 5, 4), V),
+            r"expected stacks of matrices of one rank, found \[2, 3, 4\]",
+        ),
+        (lambda: attention.attention(X, X, view(2, 5, 4)), "expected queries and keys of one depth, as many values as"),
+        (lambda: attention.attention(X, view(2, 0, 4), view(2, 0, 4)), "attention: expected keys, found"),
+        (lambda: attention.attention(X, view(3, 5, 4), view(2, 5, 4)), "expected stacks whose extents divide those of"),
+        (lambda: attention.attention(X, X, X, view(3, 4)), r"expected mask that broadcasts to \[2, 3, 3\], found"),
+        (lambda: attention.attention(X, X, X, view(3, dtype="int64")), "a mask of bool or float32, found int64"),
+        (lambda: attention.attention(PLACES, X, X), "expected q of floating-point numbers, found int64"),
     ],
     softmaxes.softmax: [
         (lambda: softmaxes.softmax(X, -1), "softmax: expected axis of 0 to 2, found -1"),

@@ -1,5 +1,6 @@
 """The operators of graphs: a file per family, all of them in `OPS`."""
 
+from sateen.graph_ir.ops.attention import Attention
 from sateen.graph_ir.ops.boxes import (
     MultiBoxPrior,
     MultiBoxTransformLoc,
@@ -189,6 +190,7 @@ __all__ = [
     "Atan",
     "Atan2",
     "Atanh",
+    "Attention",
     "AveragePool",
     "BatchNormalization",
     "BitCast",

@@ -2,6 +2,7 @@
 
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import (
+    attention,
     boxes,
     broadcast,
     control,
@@ -35,6 +36,7 @@ OPS = OpSet.of(
     *pooling.OPS,
     *normalization.OPS,
     *softmaxes.OPS,
+    *attention.OPS,
     *resizing.OPS,
     *recurrent.OPS,
     *sampling.OPS,

@@ -8,6 +8,7 @@ from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.graph_ir.passes.choose_methods import Known, choose_methods, nothing_known
 from sateen.graph_ir.passes.fold_constants import fold_constants
 from sateen.graph_ir.passes.fold_scale_axis import fold_scale_axis
+from sateen.graph_ir.passes.fuse_attention import fuse_attention
 from sateen.graph_ir.passes.infer_types import infer_types
 from sateen.graph_ir.passes.move_pools_up import move_pools_up
 from sateen.graph_ir.passes.move_strides_up import move_strides_up
@@ -73,6 +74,7 @@ def _before_methods(numerics: str, machine: Machine) -> Pipeline:
         move_strides_up,
         *(() if numerics == "strict" else (move_pools_up,)),
         share_equal_nodes,
+        *(() if numerics == "strict" else (fuse_attention,)),
         remove_dead_nodes,
         *(() if numerics == "strict" else (partial(widen_short_floats, machine=machine),)),
     )

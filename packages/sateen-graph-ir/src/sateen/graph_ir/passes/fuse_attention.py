@@ -1,0 +1,269 @@
+"""Find attention among products and softmaxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, prod
+
+import numpy as np
+
+from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import Add, Attention, Cast, Divide, MatMul, Multiply, Not, Softmax, Transpose, Where
+from sateen.runtime import DeviceKind
+
+EXCLUDING = -1e30
+"""A score that is at most this, next to one of usual size, has a power of 0, exactly."""
+
+
+def fuse_attention(graph: Graph) -> Graph:
+    """softmax(q · kᵀ · scale + mask) · v becomes one operator, whose scores are never in memory.
+
+        %s = mat_mul(%q, %kt); %m = multiply(%s, %scale); %a = add(%m, %mask)
+        %p = softmax(%a) {axis=3}; %y = mat_mul(%p, %v)
+        =>  %k = transpose(%kt) {permutation=(0, 1, 3, 2)}; %y = attention(%q, %k, %v, %mask) {scale=0.125}
+
+    Scaling by a number may be of q, k or the scores, by a product or a quotient; masks are added, or choose between
+    scores and a number. A constant mask that excludes the keys behind each query's becomes the query's reach: such keys
+    don't count, whatever their values are (docs/semantics.md). Sums over keys are in blocks, so it is left out with
+    numerics strict. Nothing else may read what is between the products. On devices nothing changes. Requires: static
+    types.
+    """
+    rewriter = GraphRewriter(graph)
+    finder = _Finder(graph)
+    for node in graph.nodes:
+        found = finder.attention_of(node)
+        if found is None:
+            rewriter.keep(node)
+        else:
+            rewriter.replace(node, _fused(rewriter, node, found))
+    return rewriter.finish()
+
+
+@dataclass(slots=True)
+class _Found:
+    """The parts of attention in a graph."""
+
+    q: Value
+    k: Value
+    v: Value
+    spans: list[Node]
+    permutation: tuple[int, ...] = ()
+    """How axes of k are to be permuted."""
+    scale: float = 1.0
+    masks: list[Value] = field(default_factory=list)
+    """Those that are added."""
+    chooser: Value | None = None
+    """The mask that chooses scores where it is true."""
+    is_inverted: bool = False
+    """Whether the chooser chooses them where it is false."""
+    fill: float = -inf
+    reach: int | None = None
+
+
+class _Finder:
+    """Follows values back to where they come from."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.producers: Mapping[Value, Node] = graph.producers()
+        self.consumers = graph.consumers()
+
+    def attention_of(self, node: Node) -> _Found | None:
+        """The attention that ends with a node; None if it is the end of none."""
+        if not isinstance(node.op, MatMul) or node.outputs[0].device.kind is not DeviceKind.CPU:
+            return None
+        weights, v = _two(node)
+        softmax = self._before(weights, Softmax, [node])
+        if softmax is None:
+            return None
+        found = self._scores(softmax, v)
+        if found is None:
+            return None
+        if not _fits(found, node.outputs[0]):
+            return None
+        found.q = self._unscaled(found, found.q)
+        self._untranspose_keys(found)
+        self._find_reach(found)
+        return found
+
+    def _alone(self, value: Value | None) -> Node | None:
+        """The node that gives a value which only one node reads."""
+        if value is None or value in self.graph.outputs or len(self.consumers.get(value, ())) != 1:
+            return None
+        return self.producers.get(value)
+
+    def _before(self, value: Value, kind: type, seen: list[Node]) -> Node | None:
+        """The node of a kind that gives a value, perhaps through a conversion between types of floats."""
+        node = self._alone(value)
+        if node is not None and isinstance(node.op, Cast) and _is_float_cast(node):
+            seen.append(node)
+            node = self._alone(node.inputs[0])
+        return node if node is not None and isinstance(node.op, kind) else None
+
+    def _scores(self, softmax: Node, v: Value) -> _Found | None:
+        """The product, scale and masks before a softmax along the last axis."""
+        scores = softmax.inputs[0]
+        assert scores is not None
+        if not isinstance(softmax.op, Softmax) or softmax.op.axis != scores.type.rank - 1:
+            return None
+        found = _Found(scores, scores, v, [softmax])
+        shape = scores.type.shape
+        is_scaled = False
+        while True:
+            node = self._alone(scores)
+            if node is None:
+                return None
+            found.spans.append(node)
+            match node.op:
+                case MatMul():
+                    found.q, found.k = _two(node)
+                    return found
+                case Cast() if _is_float_cast(node):
+                    (scores,) = (v for v in node.inputs if v is not None)
+                case Multiply() | Divide() if (number := self._number(node)) is not None:
+                    scores, factor = number
+                    found.scale *= factor
+                    is_scaled = True
+                case Add() if not is_scaled and found.chooser is None and (parts := self._parts(node, shape)):
+                    scores, mask = parts
+                    found.masks.append(mask)
+                case Where() if not is_scaled and not found.masks and found.chooser is None:
+                    chosen = self._chosen(node, shape)
+                    if chosen is None:
+                        return None
+                    scores, found.chooser, found.is_inverted, found.fill = chosen
+                case _:
+                    return None
+
+    def _parts(self, node: Node, shape: Sequence[object]) -> tuple[Value, Value] | None:
+        """The scores and what is added to them: of two values of the shape, what comes from a product or a scaled
+        one."""
+        a, b = _two(node)
+        for scores, mask in ((a, b), (b, a)):
+            producer = self._alone(scores)
+            is_scores = producer is not None and isinstance(producer.op, (MatMul, Multiply, Divide, Add, Where, Cast))
+            if is_scores and scores.type.shape == shape:
+                return scores, mask
+        return None
+
+    def _chosen(self, node: Node, shape: Sequence[object]) -> tuple[Value, Value, bool, float] | None:
+        """The scores, the mask, whether it is inverted, and what is in place of scores."""
+        mask, a, b = (v for v in node.inputs if v is not None)
+        for scores, other, inverted in ((a, b, False), (b, a, True)):
+            fill = self._scalar(other)
+            if fill is not None and scores.type.shape == shape:
+                return scores, mask, inverted, fill
+        return None
+
+    def _scalar(self, value: Value | None) -> float | None:
+        """The number that a constant of one element is."""
+        data = None if value is None else self.graph.parameters.get(value)
+        return None if data is None or data.size != 1 else float(np.asarray(data).reshape(()))
+
+    def _number(self, node: Node) -> tuple[Value, float] | None:
+        """The value that a node multiplies, or divides by a number, and the factor."""
+        a, b = _two(node)
+        pairs = ((a, b),) if isinstance(node.op, Divide) else ((a, b), (b, a))
+        for value, other in pairs:
+            number = self._scalar(other)
+            if number is not None and value.type.shape == node.outputs[0].type.shape and number != 0:
+                return value, 1 / number if isinstance(node.op, Divide) else number
+        return None
+
+    def _unscaled(self, found: _Found, value: Value) -> Value:
+        """Queries or keys before they are scaled by a number."""
+        node = self.producers.get(value)
+        if node is None or not isinstance(node.op, (Multiply, Divide)):
+            return value
+        number = self._number(node)
+        if number is None:
+            return value
+        found.scale *= number[1]
+        found.spans.append(node)
+        return number[0]
+
+    def _untranspose_keys(self, found: _Found) -> None:
+        """Make keys [..., keys, depth] of what is [..., depth, keys]."""
+        *stack, depth, keys = range(found.k.type.rank)
+        found.k, found.permutation = self._unscaled(found, found.k), (*stack, keys, depth)
+        producer = self.producers.get(found.k)
+        if producer is not None and isinstance(producer.op, Transpose):
+            (before,) = producer.inputs
+            assert before is not None
+            found.permutation = tuple(producer.op.permutation[d] for d in found.permutation)
+            found.k = self._unscaled(found, before)
+
+    def _find_reach(self, found: _Found) -> None:
+        """Take a constant mask that only excludes the keys behind each query's as the reach."""
+        if found.chooser is not None:
+            data = self.graph.parameters.get(found.chooser)
+            if data is not None and found.fill <= EXCLUDING:
+                found.reach = _reach(np.asarray(data) != found.is_inverted)
+                found.chooser = found.chooser if found.reach is None else None
+            return
+        for mask in found.masks:
+            data = self.graph.parameters.get(mask)
+            if data is None or prod(data.shape[:-2]) != 1 or data.ndim < 2:
+                continue
+            allowed = np.asarray(data == 0)
+            reach = _reach(allowed) if bool(np.all(allowed | (data <= EXCLUDING))) else None
+            if reach is not None:
+                found.reach = reach
+                found.masks.remove(mask)
+                return
+
+
+def _reach(allowed: Array) -> int | None:
+    """How many keys behind its own place each query reaches, if all reach as far and those before; else None."""
+    if allowed.ndim < 2 or prod(allowed.shape[:-2]) != 1:
+        return None
+    rows, columns = allowed.shape[-2:]
+    matrix = allowed.reshape(rows, columns)
+    reach = int(matrix[0].sum()) - 1
+    if reach < 0 or matrix.all():
+        return None
+    query, key = np.ogrid[:rows, :columns]
+    return reach if bool(np.array_equal(matrix, key <= query + reach)) else None
+
+
+def _fits(found: _Found, result: Value) -> bool:
+    """Whether the operator takes operands of these types, with keys still [..., depth, keys]."""
+    q, kt, v = (x.type for x in (found.q, found.k, found.v))
+    types_fit = q.dtype.is_float and q.dtype == kt.dtype == v.dtype == result.type.dtype
+    if not types_fit or q.rank < 3 or not q.rank == kt.rank == v.rank or 0 in (*q.shape, *kt.shape, *v.shape):
+        return False
+    stacks_fit = all(own in (whole, 1) for x in (kt, v) for whole, own in zip(q.shape[:-2], x.shape[:-2], strict=True))
+    return stacks_fit and all(m.type.dtype == q.dtype for m in found.masks)
+
+
+def _fused(rewriter: GraphRewriter, node: Node, found: _Found) -> Value:
+    """The operator and what gives its operands."""
+    spans = tuple(dict.fromkeys(span for n in (*reversed(found.spans), node) for span in n.spans))
+    q, k, v = (rewriter.value(x) for x in (found.q, found.k, found.v))
+    if found.permutation != tuple(range(k.type.rank)):
+        k = rewriter.insert(Transpose(found.permutation), k, name=k.name, spans=spans)
+    masks = [rewriter.value(m) for m in found.masks]
+    mask: Value | None = None
+    if masks:
+        mask = masks[0]
+        for other in masks[1:]:
+            mask = rewriter.insert(Add(), mask, other, name=mask.name, spans=spans)
+    elif found.chooser is not None:
+        mask = rewriter.value(found.chooser)
+        mask = rewriter.insert(Not(), mask, name=mask.name, spans=spans) if found.is_inverted else mask
+    op = Attention(found.scale, found.reach, found.fill if found.chooser is not None else -inf)
+    return rewriter.insert(op, q, k, v, *([] if mask is None else [mask]), name=node.outputs[0].name, spans=spans)
+
+
+def _two(node: Node) -> tuple[Value, Value]:
+    a, b = node.inputs
+    assert a is not None
+    assert b is not None
+    return a, b
+
+
+def _is_float_cast(node: Node) -> bool:
+    (data,) = node.inputs
+    assert data is not None
+    return data.type.dtype.is_float and node.outputs[0].type.dtype.is_float

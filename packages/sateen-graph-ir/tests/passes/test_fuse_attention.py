@@ -1,0 +1,242 @@
+"""Pass fuse_attention."""
+
+import numpy as np
+import pytest
+
+from sateen.graph_ir import build
+from sateen.graph_ir.ir import GraphBuilder, verify_graph
+from sateen.graph_ir.judge import interpret
+from sateen.graph_ir.ops import Add, Attention, Cast, Divide, MatMul, Multiply, Softmax, Transpose, Where
+from sateen.graph_ir.passes.fuse_attention import fuse_attention
+from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from sateen.runtime import DType, load
+
+
+def fused(graph):
+    """The graph after the pass, which gives the same values."""
+    after = remove_dead_nodes(fuse_attention(graph))
+    verify_graph(after)
+    random = np.random.default_rng(1)
+    given = {v.name: random.standard_normal(v.type.static_shape).astype(v.type.dtype.numpy) for v in graph.inputs}
+    expected, found = interpret(graph, given), interpret(after, given)
+    for name, array in expected.items():
+        bound = 1e-2 if array.dtype == np.float16 else 1e-5
+        np.testing.assert_allclose(found[name], array, rtol=bound, atol=bound)
+    return after
+
+
+def test_a_product_of_queries_and_keys_a_scale_a_mask_a_softmax_and_a_product_of_values(check):
+    check(
+        lambda graph: remove_dead_nodes(fuse_attention(graph)),
+        """
+        input %q: float32[2, 3, 5, 4]
+        input %x: float32[2, 7, 3, 4]
+        input %v: float32[2, 3, 7, 6]
+        input %mask: float32[2, 1, 1, 7]
+        parameter %c: float32[1] = [0.5]
+        %kt: float32[2, 3, 4, 7] = transpose(%x) {permutation=(0, 2, 3, 1)}
+        %s: float32[2, 3, 5, 7] = mat_mul(%q, %kt)
+        %m: float32[2, 3, 5, 7] = multiply(%s, %c)
+        %a: float32[2, 3, 5, 7] = add(%m, %mask)
+        %p: float32[2, 3, 5, 7] = softmax(%a) {axis=3}
+        %y: float32[2, 3, 5, 6] = mat_mul(%p, %v)
+        output %y
+        """,
+        """
+        input %q: float32[2, 3, 5, 4]
+        input %x: float32[2, 7, 3, 4]
+        input %v: float32[2, 3, 7, 6]
+        input %mask: float32[2, 1, 1, 7]
+        %x.1: float32[2, 3, 7, 4] = transpose(%x) {permutation=(0, 2, 1, 3)}
+        %y: float32[2, 3, 5, 6] = attention(%q, %x.1, %v, %mask) {scale=0.5}
+        output %y
+        """,
+    )
+
+
+class Network:
+    """A graph with attention of [2, 3, 6, 4] and keys [2, 3, 8, 4] that its methods build part by part."""
+
+    def __init__(self, dtype="float32"):
+        self.g, self.dtype = GraphBuilder("net"), dtype
+        self.q = self.g.input("q", dtype, (2, 3, 6, 4))
+        self.k = self.g.input("k", dtype, (2, 3, 8, 4))
+        self.v = self.g.input("v", dtype, (2, 3, 8, 5))
+
+    def number(self, x, dtype=None):
+        return self.g.parameter("number", np.full((1,), x, np.dtype(dtype or self.dtype)))
+
+    def scores(self, q=None, kt=None):
+        return self.g.add(MatMul(), q or self.q, kt or self.g.add(Transpose((0, 1, 3, 2)), self.k))
+
+    def finish(self, scores, *others):
+        p = self.g.add(Softmax(3), scores)
+        self.g.output(self.g.add(MatMul(), p, self.v, name="y"), *others)
+        return self.g.finish()
+
+
+def only_attention(graph):
+    """The one attention that the pass makes of a graph."""
+    (node,) = [n for n in fused(graph).nodes if isinstance(n.op, Attention)]
+    assert not any(isinstance(n.op, (Softmax, MatMul)) for n in fused(graph).nodes)
+    return node.op
+
+
+def scaled_queries(n):
+    return n.scores(n.g.add(Multiply(), n.number(0.25), n.q))
+
+
+def divided_keys(n):
+    return n.scores(kt=n.g.add(Divide(), n.g.add(Transpose((0, 1, 3, 2)), n.k), n.number(4.0)))
+
+
+def divided_scores(n):
+    return n.g.add(Divide(), n.scores(), n.number(4.0))
+
+
+def all_scaled(n):
+    kt = n.g.add(Transpose((0, 1, 3, 2)), n.g.add(Multiply(), n.k, n.number(2.0)))
+    return n.g.add(Multiply(), n.scores(n.g.add(Divide(), n.q, n.number(2.0)), kt), n.number(0.25))
+
+
+@pytest.mark.parametrize("build_scores", [scaled_queries, divided_keys, divided_scores, all_scaled])
+def test_scales_of_queries_keys_and_scores(build_scores):
+    n = Network()
+    assert only_attention(n.finish(build_scores(n))) == Attention(scale=0.25)
+
+
+def causal(rows, columns, reach, fill):
+    query, key = np.ogrid[:rows, :columns]
+    return np.where(key <= query + reach, 0, fill).astype(np.float32)
+
+
+@pytest.mark.parametrize("fill", [-np.inf, np.finfo(np.float32).min])
+@pytest.mark.parametrize("reach", [0, 2])
+def test_a_constant_mask_behind_each_query_becomes_its_reach(fill, reach):
+    n = Network()
+    mask = n.g.parameter("mask", causal(6, 8, reach, fill)[None, None])
+    assert only_attention(n.finish(n.g.add(Add(), n.scores(), mask))) == Attention(reach=reach)
+
+
+def test_constant_choices_behind_each_query_become_its_reach():
+    n = Network()
+    allowed = n.g.parameter("mask", causal(6, 8, 2, -1) == 0)
+    chosen = n.g.add(Where(), allowed, n.scores(), n.number(-np.inf))
+    assert only_attention(n.finish(chosen)) == Attention(reach=2)
+
+
+@pytest.mark.parametrize("fill", [-10000.0, -1.0])
+def test_masks_that_only_lower_scores_are_added(fill):
+    n = Network()
+    mask = n.g.parameter("mask", causal(6, 8, 2, fill))
+    assert only_attention(n.finish(n.g.add(Add(), mask, n.scores()))) == Attention()
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+def test_masks_that_choose(inverted):
+    n = Network()
+    mask = n.g.input("mask", "bool", (2, 1, 6, 8))
+    parts = (n.scores(), n.number(-5.0))
+    chosen = n.g.add(Where(), mask, *(reversed(parts) if inverted else parts))
+    assert only_attention(n.finish(chosen)) == Attention(fill=-5.0)
+
+
+def test_two_masks_are_added_to_each_other():
+    n = Network()
+    first, second = n.g.input("first", "float32", (1, 3, 6, 8)), n.g.input("second", "float32", (2, 1, 6, 8))
+    scores = n.g.add(Multiply(), n.scores(), n.number(0.5))
+    after = fused(n.finish(n.g.add(Add(), n.g.add(Add(), scores, first), second)))
+    assert sorted(type(node.op).__name__ for node in after.nodes) == ["Add", "Attention"]
+
+
+def test_a_softmax_in_longer_floats():
+    n = Network("float16")
+    wide = n.g.add(Cast(DType.of("float32")), n.g.add(Multiply(), n.scores(), n.number(0.5)))
+    p = n.g.add(Cast(DType.of("float16")), n.g.add(Softmax(3), wide))
+    n.g.output(n.g.add(MatMul(), p, n.v, name="y"))
+    assert only_attention(n.g.finish()) == Attention(scale=0.5)
+
+
+def read_twice(n):
+    scores = n.scores()
+    return n.finish(scores, scores)
+
+
+def scaled_after_a_mask(n):
+    return n.finish(n.g.add(Multiply(), n.g.add(Add(), n.scores(), n.g.input("m", "float32", (8,))), n.number(2.0)))
+
+
+def scaled_by_a_matrix(n):
+    return n.finish(n.g.add(Multiply(), n.scores(), n.g.input("m", "float32", (6, 8))))
+
+
+def along_queries(n):
+    p = n.g.add(Softmax(2), n.scores())
+    n.g.output(n.g.add(MatMul(), p, n.v))
+    return n.g.finish()
+
+
+def of_no_product(n):
+    return n.finish(n.g.input("scores", "float32", (2, 3, 6, 8)))
+
+
+@pytest.mark.parametrize("graph", [read_twice, scaled_after_a_mask, scaled_by_a_matrix, along_queries, of_no_product])
+def test_others_stay(graph):
+    before = graph(Network())
+    assert fuse_attention(before) is before
+
+
+def test_strict_numerics_keep_the_sums():
+    n = Network()
+    graph = n.finish(n.scores())
+    kernels = [build(graph, numerics=level).library for level in ("strict", "default")]
+    assert kernels[0] != kernels[1]
+    random = np.random.default_rng(0)
+    given = {v.name: random.standard_normal(v.type.static_shape).astype(np.float32) for v in graph.inputs}
+    for level in ("strict", "default"):
+        with load(build(graph, numerics=level)) as model:
+            np.testing.assert_allclose(
+                model.run(given)["y"].numpy(), interpret(graph, given)["y"], rtol=1e-4, atol=1e-5
+            )
+
+
+def random_graph(seed):
+    """Attention with scales, masks and heads drawn at random, behind and before transposes."""
+    random = np.random.default_rng(seed)
+    g = GraphBuilder("net")
+    batch, heads, queries, keys, depth, columns = (int(random.integers(1, high)) for high in (3, 4, 40, 40, 20, 20))
+    if random.random() < 0.5:
+        q = g.add(Transpose((0, 2, 1, 3)), g.input("q", "float32", (batch, queries, heads, depth)))
+        kt = g.add(Transpose((0, 2, 3, 1)), g.input("k", "float32", (batch, keys, heads, depth)))
+        v = g.add(Transpose((0, 2, 1, 3)), g.input("v", "float32", (batch, keys, heads, columns)))
+    else:
+        q, v = (g.input(n, "float32", (batch, heads, *s)) for n, s in (("q", (queries, depth)), ("v", (keys, columns))))
+        kt = g.input("k", "float32", (batch, 1 if random.random() < 0.3 else heads, depth, keys))
+    scores = g.add(MatMul(), q, kt)
+    if random.random() < 0.7:
+        scores = g.add(Multiply(), scores, g.parameter("c", np.float32(random.uniform(0.1, 1))))
+    shape = [n if random.random() < 0.6 else 1 for n in (batch, heads, queries, keys)][int(random.integers(0, 3)) :]
+    kind = random.integers(0, 4)
+    if kind == 1:
+        scores = g.add(Add(), scores, g.input("mask", "float32", shape))
+    elif kind == 2:
+        scores = g.add(Where(), g.input("mask", "bool", shape), scores, g.parameter("c", np.float32(-9)))
+    elif kind == 3:
+        reach = int(random.integers(0, keys))
+        scores = g.add(Add(), scores, g.parameter("mask", causal(queries, keys, reach, -np.inf)))
+    y = g.add(MatMul(), g.add(Softmax(3), scores), v)
+    g.output(g.add(Transpose((0, 2, 1, 3)), y, name="y"))
+    return g.finish()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_attention_compiles_to_the_values(seed):
+    graph = random_graph(seed)
+    assert any(isinstance(n.op, Attention) for n in fuse_attention(graph).nodes)
+    random = np.random.default_rng(seed)
+    given = {v.name: random.standard_normal(v.type.static_shape) > 0 for v in graph.inputs if v.type.dtype.is_bool}
+    for v in graph.inputs:
+        if v.name not in given:
+            given[v.name] = random.standard_normal(v.type.static_shape).astype(np.float32)
+    with load(build(graph)) as model:
+        np.testing.assert_allclose(model.run(given)["y"].numpy(), interpret(graph, given)["y"], rtol=1e-4, atol=1e-5)
