@@ -1,29 +1,45 @@
-"""The estimate of methods against measurements: `nox -s bench -- candidates [--log LOG]`.
+"""The estimate of methods against measurements: `nox -s bench -- candidates --log LOG [--prepare] [--seconds N]`.
 
-A seeded sample of the problems of sateen.graph_ir.workloads, on this machine with all that it has and as plain
-x86-64-v3. Of each, 64 candidates are measured, where there are as many: four fifths are those of the best estimates,
-the others drawn. The fastest of many may be only the luckiest, in memory that suits it, so it and the estimate's
-choice are compared again, in turns, in processes of their own: the ratio is the median of these. A layer has met its
-goal where the estimate's choice runs at 0.9 of the speed of the fastest. With --log, records are kept there and not
-measured again. Without --layers and --trials the page is written.
+A seeded sample of the problems of sateen.graph_ir.workloads and the products of transformers, on this machine with all
+that it has and as plain x86-64-v3; instructions are counted for NEON, of which there is no machine here (counted.py).
+Of each problem some candidates are measured: those of the best estimates, the best of every other kind, and some drawn.
+Each is measured in turns with the problem's first one, so that times compare. The fastest of many may be only the
+luckiest, in memory that suits it, so it and the estimate's choice are compared again, in turns, in processes of their
+own: the ratio is the median of these.
+
+All is kept in LOG, and not measured again. So the command may be stopped at any time, and goes on; with --seconds it
+stops by itself, and --prepare compiles what would be measured, without measuring. When the estimate has changed, only
+choices are measured that LOG lacks. When all is measured, the page is written.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
+from time import monotonic
 
+from counted import counted_ratios
 from page import table, write_part
 
 from sateen.graph_ir import Graph, workloads
 from sateen.graph_ir.ir import Problem
-from sateen.graph_ir.tune import Records, SessionMeasurer, Tuning, problems_of, tuning_of
-from sateen.runtime import Target
-from sateen.tensor_ir import Machine
+from sateen.graph_ir.kernels import problem_kernel, solved
+from sateen.graph_ir.ops import MatMul
+from sateen.graph_ir.tune import SessionMeasurer, problems_of
+from sateen.runtime import ExecutionError, SateenError, Target
+from sateen.tensor_ir import Machine, ObjectCache
+from sateen.tensor_ir.codegen import CompilerPool
+from sateen.tensor_ir.codegen.object_cache import cache_key
+from sateen.tensor_ir.codegen.object_code import ObjectCode
+from sateen.tensor_ir.ir import Function
+from sateen.topi.methods import NUMERICS, Candidate, Method
+from sateen.topi.types import TensorType
 
 TARGETS = {"this machine": "llvm", "x86-64-v3": "llvm -mcpu=x86-64-v3"}
 NETWORKS: tuple[Callable[[], Graph], ...] = (
@@ -39,106 +55,242 @@ NETWORKS: tuple[Callable[[], Graph], ...] = (
     workloads.squeezenet,
     workloads.vgg,
 )
-LAYERS, TRIALS, COMPARISONS, GOAL = 24, 64, 5, 0.9
+PRODUCTS = (
+    (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (64, 768, 2304), (64, 768, 768), (197, 768, 3072),
+    (197, 3072, 768), (49, 384, 1536), (196, 384, 384), (196, 192, 768), (3136, 96, 384), (784, 192, 192),
+    (1, 512, 1000), (1, 4096, 4096), (1, 768, 50257), (16, 1024, 1024), (8, 2048, 1000), (512, 512, 512),
+)  # fmt: skip
+"""Rows, depth and columns of products of BERT, GPT-2, ViT, Swin, ConvNeXt and classifiers."""
+LAYERS, TRIALS, COMPARISONS = 64, 24, 3
+MEAN, LEAST = 0.95, 0.85
+"""What is asked of the ratio, on average and of each problem."""
 
 
 def sampled(count: int, target: Target) -> list[Problem]:
-    """The given number of the networks' problems, drawn with a seed."""
+    """The products, and convolutions of the networks, drawn with a seed: so many together."""
     found = dict.fromkeys(p for network in NETWORKS for p in problems_of(network(), target))
-    return random.Random(0).sample(list(found), min(count, len(found)))
-
-
-def tuned(problem: Problem, target: Target, trials: int, process: SessionMeasurer, log: Path | None) -> Tuning:
-    """A problem, measured."""
-    known = Records.read(log).of(target) if log is not None and log.exists() else {}
-    tuning = tuning_of(problem, target, -(-trials * 4 // 5), known.get(problem, ()))
-    with nullcontext() if log is None else log.open("a") as file:
-        for record in tuning.run(process):
-            if record is not None and file is not None:
-                file.write(f"{record}\n")
-                file.flush()
-    return tuning
-
-
-def compared(t: Tuning) -> tuple[float, float]:
-    """The time of the fastest over that of the estimate's choice, and its range over processes. 1 if these are the
-    same; 0 if the estimate's choice can't be measured.
-    """
-    assert t.fastest is not None  # run() raises where nothing can be measured
-    if t.estimated is None:
-        return 0.0, 0.0
-    if t.fastest.method == t.estimate.method:
-        return 1.0, 0.0
-    ratios = []
-    for _ in range(COMPARISONS):
-        with SessionMeasurer(t.target) as process:
-            ratios.append(process.measure(t.problem, t.fastest.method, t.estimate.method).ratio)
-    return median(ratios), max(ratios) - min(ratios)
-
-
-def row(name: str, t: Tuning, ratio: float, spread: float) -> list[str]:
-    """The cells of a problem."""
-    assert t.fastest is not None
-    possible = len(t.problem.candidates(Machine.of(t.target)))
-    return [
-        name,
-        str(t.problem),
-        f"{len(t.records)} of {possible}",
-        str(t.estimate.method),
-        "failed" if t.estimated is None else f"{t.estimated.seconds * 1e6:.1f}",
-        str(t.fastest.method),
-        f"{t.fastest.seconds * 1e6:.1f}",
-        f"{ratio:.3f}",
-        f"{spread:.3f}",
-        verdict(ratio, spread),
+    products = [
+        Problem(MatMul(), (TensorType.of("float32", (rows, depth)), TensorType.of("float32", (depth, columns))))
+        for rows, depth, columns in PRODUCTS
     ]
+    drawn = random.Random(0).sample(list(found), max(0, min(count - len(products), len(found))))
+    mixed = [*drawn, *products]
+    random.Random(1).shuffle(mixed)
+    return mixed[:count]
+
+
+class CachedCompilers:
+    """Object code from a folder, or from workers, who add it there."""
+
+    def __init__(self, cache: ObjectCache, workers: CompilerPool) -> None:
+        self._cache, self._workers = cache, workers
+
+    def submit(
+        self, function: Function, target: Target | str = "llvm", *, internal: bool = False
+    ) -> Future[ObjectCode]:
+        key = cache_key([function], Target.of(target), internal=internal)
+        code = self._cache.read(key)
+        if code is None:
+            made = self._workers.submit(function, target, internal=internal)
+            made.add_done_callback(lambda done: None if done.exception() else self._cache.write(key, done.result()))
+            return made
+        found: Future[ObjectCode] = Future()
+        found.set_result(code)
+        return found
+
+
+@dataclass
+class Log:
+    """What was measured: lines of JSON in a file. A method has its time over that of its problem's first one, in turns;
+    two methods that were compared have ratios of several processes."""
+
+    path: Path | None
+    times: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
+    ratios: dict[tuple[str, str, str, str], list[float]] = field(default_factory=dict)
+
+    @staticmethod
+    def read(path: Path | None) -> Log:
+        log = Log(path)
+        for line in path.read_text().splitlines() if path is not None and path.exists() else ():
+            log._keep(json.loads(line))
+        return log
+
+    def add(self, **fields: str | float) -> None:
+        self._keep(fields)
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(f"{json.dumps(fields)}\n")
+
+    def _keep(self, fields: dict[str, str | float]) -> None:
+        target, problem, method = (str(fields[name]) for name in ("target", "problem", "method"))
+        if "over" in fields:
+            self.ratios.setdefault((target, problem, method, str(fields["over"])), []).append(float(fields["ratio"]))
+        else:
+            self.times.setdefault((target, problem), {})[method] = float(fields["time"])
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A problem on a target."""
+
+    name: str
+    target: Target
+    problem: Problem
+    log: Log
+
+    @property
+    def possible(self) -> list[Candidate]:
+        """The methods that default numerics allow, best first."""
+        level = NUMERICS.index("default")
+        found = self.problem.candidates(Machine.of(self.target))
+        return [c for c in found if NUMERICS.index(c.method.numerics) <= level]
+
+    @property
+    def trials(self) -> list[Method]:
+        """The methods to measure: the best by estimate, the best of every other kind, and some that are drawn."""
+        methods = [c.method for c in self.possible]
+        kinds: dict[object, Method] = {}
+        for method in methods:
+            kinds.setdefault((type(method), getattr(method, "tile", 0)), method)
+        first = dict.fromkeys([*methods[: TRIALS * 3 // 4], *kinds.values()])
+        rest = [m for m in methods if m not in first]
+        return [*first, *random.Random(str(self.problem)).sample(rest, min(len(rest), max(0, TRIALS - len(first))))]
+
+    @property
+    def times(self) -> dict[str, float]:
+        """The times of methods over that of the first that was measured; infinite for one that can't be."""
+        return self.log.times.get((self.name, str(self.problem)), {})
+
+    @property
+    def remaining(self) -> list[Method]:
+        """The methods that are not measured. Once there are enough, only the choice of an estimate that has changed."""
+        needed = [self.chosen] if len(self.times) >= min(TRIALS, len(self.possible)) else self.trials
+        return [m for m in needed if str(m) not in self.times]
+
+    @property
+    def chosen(self) -> Method:
+        return self.possible[0].method
+
+    @property
+    def fastest(self) -> str:
+        return min(self.times, key=lambda method: self.times[method])
+
+    @property
+    def pair(self) -> tuple[str, str, str, str]:
+        """The key of the comparison of the fastest with the estimate's choice."""
+        return self.name, str(self.problem), self.fastest, str(self.chosen)
+
+    @property
+    def is_compared(self) -> bool:
+        alike = self.fastest == str(self.chosen) or self.times[str(self.chosen)] == float("inf")
+        return alike or len(self.log.ratios.get(self.pair, ())) >= COMPARISONS
+
+    @property
+    def ratio(self) -> float:
+        """The time of the fastest over that of the estimate's choice, at most 1: more says that it was lucky."""
+        if self.fastest == str(self.chosen):
+            return 1.0
+        found = self.log.ratios.get(self.pair)
+        return min(1.0, median(found) if found else self.times[self.fastest] / self.times[str(self.chosen)])
+
+    def prepare(self, compilers: CachedCompilers) -> list[Future[ObjectCode]]:
+        """Begin to compile what is to be measured, and the default, whose result is the right one."""
+        machine, made = Machine.of(self.target), []
+        for method in [None, *([*self.remaining, self._first] if self.remaining else [])]:
+            try:
+                made.append(
+                    compilers.submit(problem_kernel(solved(self.problem, method, machine), machine), self.target)
+                )
+            except SateenError as error:
+                print(f"{self.problem}: {method}: {error}")
+        return made
+
+    @property
+    def _first(self) -> Method:
+        """What all are measured in turns with."""
+        by_text = {str(c.method): c.method for c in self.possible}
+        return next((by_text[text] for text in self.times if text in by_text), self.trials[0])
+
+    def measure(self, compilers: CachedCompilers) -> Iterator[None]:
+        """Measure what is missing, a step at a time."""
+        if self.remaining:
+            with SessionMeasurer(self.target, compilers=compilers) as process:
+                for method in self.remaining:
+                    first = self._first
+                    try:
+                        found = process.measure(self.problem, method, None if method == first else first)
+                        time = 1.0 if method == first else found.ratio * self.times[str(first)]
+                    except ExecutionError as error:
+                        print(f"{self.problem}: {error}")
+                        time = float("inf")
+                    self.log.add(target=self.name, problem=str(self.problem), method=str(method), time=time)
+                    yield
+        by_text = {str(c.method): c.method for c in self.possible}
+        while not self.is_compared:
+            with SessionMeasurer(self.target, compilers=compilers) as process:
+                found = process.measure(self.problem, by_text[self.fastest], self.chosen)
+            name, problem, fastest, over = self.pair
+            self.log.add(target=name, problem=problem, method=fastest, over=over, ratio=found.ratio)
+            yield
+
+    def row(self) -> list[str]:
+        ratios = self.log.ratios.get(self.pair, [self.ratio])
+        spread = max(ratios) - min(ratios)
+        return [
+            self.name, str(self.problem), f"{len(self.times)} of {len(self.possible)}", str(self.chosen), self.fastest,
+            f"{self.ratio:.3f}", f"{spread:.3f}", verdict(self.ratio, spread),
+        ]  # fmt: skip
 
 
 def verdict(ratio: float, spread: float) -> str:
     """A miss within the spread is not resolved."""
-    if ratio >= GOAL:
-        return "met"
-    return "not resolved" if ratio + spread >= GOAL else "missed"
+    return "met" if ratio >= LEAST else "not resolved" if ratio + spread >= LEAST else "missed"
+
+
+def summary(name: str, ratios: list[float]) -> str:
+    below = sum(ratio < 0.9 for ratio in ratios)
+    return (
+        f"{name}, {len(ratios)} problems: {fmean(ratios):.3f} of the fastest on average (asked {MEAN}), "
+        f"{min(ratios):.3f} at the least (asked {LEAST}), {below} below 0.9."
+    )
 
 
 def main() -> None:
-    """Measure all layers on all targets, print each line as it is known, write the page."""
+    """Measure what is missing, print each problem as it is known; when all are, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--layers", type=int, metavar="N", help=f"problems; default {LAYERS}")
-    parser.add_argument("--trials", type=int, metavar="N", help=f"candidates of each; default {TRIALS}")
-    parser.add_argument("--log", type=Path, metavar="LOG", help="a file of records, to go on from and to append to")
+    parser.add_argument("--layers", type=int, metavar="N", default=LAYERS, help=f"problems; default {LAYERS}")
+    parser.add_argument("--log", type=Path, metavar="LOG", required=True, help="what is measured; it may exist")
+    parser.add_argument("--prepare", action="store_true", help="only compile what would be measured")
+    parser.add_argument("--seconds", type=float, metavar="N", default=float("inf"), help="stop after so long")
+    parser.add_argument("--no-count", action="store_true", help="leave the instructions of NEON out")
     options = parser.parse_args()
-    problems = sampled(options.layers or LAYERS, Target.host())
-    head = [
-        "target",
-        "problem",
-        "measured",
-        "estimate chooses",
-        "us",
-        "fastest",
-        "us",
-        "ratio",
-        "spread",
-        "verdict",
-    ]
-    rows, lines = [], []
-    for name, text in TARGETS.items():
-        target, ratios = Target.of(text), []
-        with SessionMeasurer(target) as process:
-            for problem in problems:
-                tuning = tuned(problem, target, options.trials or TRIALS, process, options.log)
-                ratio, spread = compared(tuning)
-                rows.append(row(name, tuning, ratio, spread))
-                ratios.append(min(ratio, 1.0))  # more says that the fastest was lucky, not that the estimate beats it
-                print(f"| {' | '.join(rows[-1])} |", flush=True)
-        met = sum(ratio >= GOAL for ratio in ratios)
-        lines.append(
-            f"{name}: {met} of {len(ratios)} at {GOAL:g} of the fastest or better, {fmean(ratios):.3f} in the "
-            f"mean, {min(ratios):.3f} at the least."
-        )
-    print("\n".join(lines))
-    if options.layers is None and options.trials is None:
-        write_part("candidates", [*lines, "", *table(head, rows)])
+    end, log = monotonic() + options.seconds, Log.read(options.log)
+    problems = sampled(options.layers, Target.host())
+    layers = [Layer(name, Target.of(text), p, log) for p in problems for name, text in TARGETS.items()]
+    unknown = [layer for layer in layers if layer.remaining or not layer.is_compared]
+    cache = ObjectCache(options.log.parent / f"{options.log.name}.code", 4 << 30)
+    with CompilerPool(2) as workers:
+        compilers = CachedCompilers(cache, workers)
+        for layer in unknown:
+            if options.prepare:
+                for made in layer.prepare(compilers):
+                    made.exception()
+                continue
+            for _ in layer.measure(compilers):
+                if monotonic() > end:
+                    break
+            if monotonic() > end:
+                break
+            print(f"| {' | '.join(layer.row())} |", flush=True)
+    known = [layer for layer in layers if not layer.remaining and layer.is_compared]
+    lines = [summary(name, [x.ratio for x in known if x.name == name]) for name in {x.name: 0 for x in known}]
+    counted, count_rows = ([], []) if options.no_count or options.prepare else counted_ratios(problems)
+    if counted:
+        lines.append(summary("NEON, by instructions of inner loops", counted))
+    print("\n".join([f"{len(known)} of {len(layers)} are measured", *lines]))
+    if len(known) == len(layers) and options.layers >= LAYERS and counted:
+        head = ["target", "problem", "measured", "estimate chooses", "fastest", "ratio", "spread", "verdict"]
+        write_part("candidates", [*lines, "", *table(head, [*(x.row() for x in layers), *count_rows])])
 
 
 if __name__ == "__main__":

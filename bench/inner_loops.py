@@ -22,6 +22,7 @@ from sateen.graph_ir.kernels import problem_kernel, solved
 from sateen.graph_ir.passes import preparation, run_pipeline
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine, build_functions
+from sateen.topi.methods import Method
 
 NETWORKS = (workloads.mobilenet, workloads.resnet, workloads.squeezenet)
 OPERATORS = ("conv", "mat_mul")
@@ -84,11 +85,16 @@ def problems() -> list[Problem]:
 
 def inner_loop(problem: Problem, target: Target) -> tuple[str, Loop | None]:
     """The method that the estimate chooses, and the innermost loop with the most multiply-adds; None without one."""
+    method = next((candidate.method for candidate in problem.candidates(Machine.of(target))), None)
+    return "by shape" if method is None else str(method), inner_loop_of(problem, method, target)
+
+
+def inner_loop_of(problem: Problem, method: Method | None, target: Target) -> Loop | None:
+    """The innermost loop of a method with the most multiply-adds; None without one."""
     machine = Machine.of(target)
-    method = next((candidate.method for candidate in problem.candidates(machine)), None)
     function = problem_kernel(solved(problem, method, machine), machine)
     loops = [loop for loop in innermost_loops(build_functions([function], target).assembly()) if loop.multiply_adds]
-    return "by shape" if method is None else str(method), max(loops, key=lambda loop: loop.multiply_adds, default=None)
+    return max(loops, key=lambda loop: loop.multiply_adds, default=None)
 
 
 def main() -> None:
