@@ -40,6 +40,16 @@ class Gpu:
     thread_bytes: int = 8 << 10
     """Memory that a thread may have of its own, registers and beyond. WGSL promises these 8 KiB (2.4, "Limits"); OpenCL
     and Metal promise nothing, and a processor has the threads of a block on one stack."""
+    memory_cost: float = 4.0
+    """What a load of memory takes, for one of shared memory or a multiply-add."""
+    shared_cost: float = 0.25
+    """What an element of a factor that a warp takes from shared memory costs, for a multiply-add of a thread."""
+    gathered_cost: float = 6.0
+    """What an element costs whose place a thread computes alone, for a multiply-add of a thread."""
+    busy_threads: int = 256
+    """The threads of a unit that hide the latency of arithmetic and shared memory."""
+    resident_blocks: int = 4
+    """Blocks of a unit that should find place in its shared memory, so that some compute while others load."""
     shared_banks: int = 32
     """Threads access so many words of 4 bytes of shared memory at once, if no two are a multiple of it apart."""
     product_rates: tuple[tuple[str, float], ...] = ()

@@ -89,6 +89,12 @@ class Machine:
         return self.host if self.host is not None and kind is DeviceKind.CPU else self
 
     @property
+    def unrolled_terms(self) -> int:
+        """The most multiply-adds in an innermost loop that repeats: more don't run faster, but fill any instruction
+        cache."""
+        return 400
+
+    @property
     def accumulators(self) -> int:
         """The number of vectors to which terms are added in turn: the power of two that hides the latency of an
         addition."""

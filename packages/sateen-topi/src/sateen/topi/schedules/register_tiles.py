@@ -18,8 +18,6 @@ from sateen.tensor_ir.te import reads
 from sateen.topi.schedules.injective import schedule_injective
 from sateen.topi.types import FLOAT32
 
-FEW_ITERATIONS = 4
-"""A loop of fewer iterations stays serial if the loop inside it can be parallel."""
 LONGEST_CHAIN = 128
 """The number of terms that a long reduction in vectors adds to an accumulator before it starts a new one, to bound its
 error."""
@@ -193,8 +191,8 @@ def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int, ma
     """Run outer loops in parallel if the work, counted in elements touched, is worth a launch.
 
     `loops` are adjacent, outermost first; they are fused until threads have enough iterations. A loop that is to be
-    partitioned is not fused, since its tail would be lost. Returns the innermost remaining loop, at which to compute
-    stages.
+    partitioned is not fused, since its tail would be lost; it stays serial if it has no iteration for each core.
+    Returns the innermost remaining loop, at which to compute stages.
     """
     outer, *rest = loops
     if work < machine.rates.serial_elements:
@@ -202,7 +200,7 @@ def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int, ma
     while rest and extent_of(outer.extent) < machine.even_iterations:
         inner = rest[0]
         if stage.pragmas.get(inner) or stage.pragmas.get(outer):
-            if extent_of(outer.extent) >= FEW_ITERATIONS:
+            if extent_of(outer.extent) >= machine.cores:
                 break
             outer = rest.pop(0)
         else:

@@ -23,7 +23,7 @@ from sateen.topi.schedules.register_tiles import (
     share_among_threads,
 )
 from sateen.topi.schedules.thread_reductions import Shares, compute_across, reduce_by_threads, share_terms
-from sateen.topi.schedules.thread_tiles import RESIDENT_BLOCKS, bind_elements, host_on_device, own_columns
+from sateen.topi.schedules.thread_tiles import bind_elements, host_on_device, own_columns
 from sateen.topi.types import Layout, View
 
 
@@ -161,7 +161,7 @@ class Rows:
     def _kept_in_blocks(self, shares: Shares, gpu: Gpu) -> list[te.Tensor]:
         """The stages that are not computed where they are read: statistics, and what shared memory holds of a row."""
         has_room = shares.parts == 1 and gpu.runs_in_step
-        room = gpu.shared_bytes // RESIDENT_BLOCKS if has_room else 0
+        room = gpu.shared_bytes // gpu.resident_blocks if has_room else 0
         size = shares.results * self.length
         return [t for t in self.stages if t.op.reduce_axis or (t.ndim == 3 and size * t.dtype.bytes <= room)]
 

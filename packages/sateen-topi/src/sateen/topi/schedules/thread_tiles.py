@@ -29,14 +29,8 @@ SHORT_COLUMNS = 4
 """The same of float16 and bfloat16."""
 TILES_OF_PART, MOST_TILES = 2, 24
 """The most candidates for each part that a thread may have, and for all of them together."""
-GLOBAL_COST = 4.0
-"""What a load of memory takes, for one of shared memory or a multiply-add."""
 UNROLLED_ROUNDS = 16
 """The most accesses of a thread that copies in unrolled code, so that it waits once for all of them."""
-BUSY_THREADS = 256
-"""The threads of a unit that hide the latency of arithmetic and shared memory."""
-RESIDENT_BLOCKS = 4
-"""Blocks of a unit that should find place in its shared memory, so that some compute while others load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,7 @@ class ThreadTile:
     def fits(self, gpu: Gpu) -> bool:
         """Whether a block may have so many threads, and these the registers for their part and what it is made of."""
         registers = self.rows * self.columns + self.rows + self.columns
-        return self.threads <= min(gpu.block_threads, BUSY_THREADS) and registers <= gpu.thread_registers * 3 // 4
+        return self.threads <= min(gpu.block_threads, gpu.busy_threads) and registers <= gpu.thread_registers * 3 // 4
 
     @property
     def height(self) -> int:
@@ -82,14 +76,14 @@ def term_time(tile: ThreadTile, loads: float, blocks: int, gpu: Gpu, own_loads: 
     of_thread = tile.rows * tile.columns + tile.rows + (tile.columns if own_loads is None else own_loads)
     of_unit = -(-blocks // gpu.units)
     warps = gpu.whole_warps(tile.threads) / tile.threads
-    waiting = max(1.0, BUSY_THREADS / (tile.threads * min(of_unit, RESIDENT_BLOCKS)))
-    return of_unit * (tile.threads * of_thread + GLOBAL_COST * loads) * warps * waiting
+    waiting = max(1.0, gpu.busy_threads / (tile.threads * min(of_unit, gpu.resident_blocks)))
+    return of_unit * (tile.threads * of_thread + gpu.memory_cost * loads) * warps * waiting
 
 
 def shared_terms(elements: int, element_bytes: int, terms: int, gpu: Gpu) -> tuple[int, ...]:
     """The numbers of terms of a reduction that a block may load at once, of `elements` each, the best first: a power of
     two of at most 32, and half of it."""
-    room = gpu.shared_bytes // RESIDENT_BLOCKS // (elements * element_bytes)
+    room = gpu.shared_bytes // gpu.resident_blocks // (elements * element_bytes)
     most = largest_power_of_two(max(1, min(room, 32, terms)))
     return (most, most // 2) if most > 1 else (most,)
 

@@ -18,9 +18,6 @@ from sateen.tensor_ir.ir import IterVar
 from sateen.tensor_ir.targets import Gpu
 from sateen.topi.schedules.register_tiles import between
 from sateen.topi.schedules.thread_tiles import (
-    BUSY_THREADS,
-    GLOBAL_COST,
-    RESIDENT_BLOCKS,
     ThreadTile,
     access_lanes,
     load_together,
@@ -37,8 +34,6 @@ MOST_SUMS = 8
 """The most tiles of sums of a warp: each takes 8 registers of a thread."""
 STEPS = (64, 32, 16)
 """The terms that may lie in shared memory at a time."""
-SHARED_COST = 0.25
-"""What an element of a factor that a warp takes from shared memory costs, for a multiply-add of a thread."""
 KINDS = {"float16": "f16", "bfloat16": "bf16"}
 """The word for factors in the names of instructions, whose sums are float32."""
 
@@ -99,13 +94,13 @@ def warp_tile_time(
     """
     of_unit = -(-blocks // gpu.units)
     products = tile.height * tile.width / gpu.product_rate(dtype)
-    shared = tile.warps * (tile.tiles_y + tile.tiles_x) * SIDE * SHARED_COST
-    of_vector = GLOBAL_COST * dtype.bytes / 4
+    shared = tile.warps * (tile.tiles_y + tile.tiles_x) * SIDE * gpu.shared_cost
+    of_vector = gpu.memory_cost * dtype.bytes / 4
     loads = sum(
         side * (of_vector if cost is None else cost)
         for side, cost in zip((tile.height, tile.width), costs, strict=True)
     )
-    waiting = max(1.0, BUSY_THREADS / (tile.warps * LANES * min(of_unit, RESIDENT_BLOCKS)))
+    waiting = max(1.0, gpu.busy_threads / (tile.warps * LANES * min(of_unit, gpu.resident_blocks)))
     return of_unit * (products + shared + loads) * waiting
 
 

@@ -31,9 +31,6 @@ from sateen.topi.schedules import (
 )
 from sateen.topi.types import FLOAT32, Layout, View
 
-GATHERED_COST = 6.0
-"""What an element costs whose place a thread computes alone, for a multiply-add of a thread."""
-
 
 def candidates(p: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
     """Tiles of warps of output channels by positions, best first; none for convolutions in groups."""
@@ -43,7 +40,7 @@ def candidates(p: ConvolutionShapes, gpu: Gpu) -> list[Candidate]:
     shapes = ProductShapes(1, outputs, p.data[0] * prod(p.output), channels, p.dtype)
     is_product = _is_product(p.window, p.data[2:])
     has_vectors = is_product and access_lanes(gpu, p.dtype, p.output[-1]) > 1
-    costs = None if is_product else GATHERED_COST, None if has_vectors else GATHERED_COST
+    costs = None if is_product else gpu.gathered_cost, None if has_vectors else gpu.gathered_cost
     return warp_candidates(shapes, gpu, prod(kernel), costs)
 
 

@@ -29,9 +29,6 @@ from sateen.topi.schedules import (
 )
 from sateen.topi.types import Layout, View
 
-UNROLLED_TERMS = 400
-"""The most multiply-adds in an innermost loop: more don't run faster, but fill any instruction cache."""
-
 
 @dataclass(frozen=True, slots=True)
 class Direct(Method):
@@ -154,7 +151,7 @@ class Plan:
         kernel = [axes[k] for k in self.kernel]
         inner: list[IterVar] = []
         outer: list[IterVar] = []
-        budget = max(1, UNROLLED_TERMS // tile)
+        budget = max(1, machine.unrolled_terms // tile)
         columns = extent_of(kernel[-1].extent)
         if self.source.pads_columns or (self.channel is None and columns <= budget):
             stage.unroll(kernel[-1])
