@@ -13,6 +13,7 @@ TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").
 EXTRAS = {
     "sateen-runtime": "[ml-dtypes,webgpu]",
     "sateen-tensor-ir": "[ml-dtypes]",
+    "sateen-graph-ir": "[learn]",
     "sateen-frontends": "[dask,peers,pictures]",
     "sateen-rpc": "[proxy]",
 }

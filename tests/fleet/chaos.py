@@ -28,9 +28,20 @@ from boards import LEASE_SECONDS, NAME, Board, Network
 
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.ops import Conv
-from sateen.graph_ir.tune import Record, SessionMeasurer, Timing, Tuning, measure_all, tuning_of
+from sateen.graph_ir.records import BEGUN
+from sateen.graph_ir.tune import (
+    Allocation,
+    Attempt,
+    EstimateSearch,
+    Record,
+    SessionMeasurer,
+    Timing,
+    Tuning,
+    measure_all,
+)
 from sateen.rpc import query, tracked_session, trusting
 from sateen.runtime import Session, SessionError, Target
+from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen import CompilerPool
 from sateen.topi.methods import Method
 from sateen.topi.types import TensorType
@@ -132,16 +143,16 @@ def tunings(count: int, target: Target) -> list[Tuning]:
         shapes = (1, 32, size, size), (32, 32, 3, 3)
         op = Conv((1, 1), (1, 1, 1, 1), (1, 1))
         problem = Problem(op, tuple(TensorType.of("float32", shape) for shape in shapes))
-        tuning = tuning_of(problem, target, count)
+        candidates = problem.candidates(Machine.of(target))
         wanted = count // PROBLEMS + (size - 8 < count % PROBLEMS)
-        if len(tuning.trials) < wanted:
-            raise RuntimeError(f"expected {wanted} candidates of {problem}, found {len(tuning.trials)}")
-        found.append(Tuning(problem, target, tuning.trials[:wanted], []))
+        if len(candidates) < wanted:
+            raise RuntimeError(f"expected {wanted} candidates of {problem}, found {len(candidates)}")
+        found.append(Tuning(problem, target, candidates, EstimateSearch(), wanted))
     return found
 
 
-def measured(count: int, random: Random, folder: Path) -> tuple[list[Record | None], list[Tuning], Counter[str]]:
-    """The records of all candidates, and the strokes meanwhile. Raises AssertionError for what is left."""
+def measured(count: int, random: Random, folder: Path) -> tuple[list[Record | Attempt], list[Tuning], Counter[str]]:
+    """The records and failures of all candidates, and the strokes meanwhile. Raises AssertionError for what is left."""
     network = Network(folder)
     boards = [Board(number, network, folder, is_proxied=number % 2 == 1) for number in range(BOARDS)]
     processes = [*(board.server for board in boards), network.tracker, network.proxy]
@@ -157,9 +168,10 @@ def measured(count: int, random: Random, folder: Path) -> tuple[list[Record | No
             measurers = [WatchedMeasurer(target, open_session, compilers=compilers) for _ in boards]
             chaos = Chaos(boards, network, measurers, random)
             try:
-                for done, (_, record) in enumerate(measure_all(given, measurers), 1):
-                    records.append(record)
-                    sys.stderr.write(f"\r{done} of {count}, {sum(chaos.strokes.values())} strokes")
+                for _, line in measure_all(Allocation(given, [1] * len(given)), measurers):
+                    if isinstance(line, Record) or line.outcome != BEGUN:
+                        records.append(line)
+                    sys.stderr.write(f"\r{len(records)} of {count}, {sum(chaos.strokes.values())} strokes")
             finally:
                 chaos.end()
                 sys.stderr.write("\n")

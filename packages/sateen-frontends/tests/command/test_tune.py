@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 
 import pytest
 
 from sateen import runtime
-from sateen.frontends.command import compilers
-from sateen.graph_ir.tune import Records, SessionMeasurer, Timing
+from sateen.frontends.command import compilers, problem_list, tuned_network
+from sateen.frontends.command.arguments import duration
+from sateen.graph_ir.tune import Allocation, Records, SessionMeasurer, Timing
 from sateen.runtime import ExecutionError, Target
 from sateen.tensor_ir.codegen import ExecutorPool
 
@@ -16,7 +19,7 @@ PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {pads=(1, 1, 1, 1)}
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The methods that a fake measures, each faster than the one before."""
+    """The methods that a fake measures, each twice as fast as the one before, also when they are compared again."""
     asked = []
 
     def measure(self, problem, method, against):  # noqa: ARG001  # the signature is that of a Measurer
@@ -30,12 +33,13 @@ def measured(monkeypatch):
 def test_a_model_is_tuned_and_its_records_are_used(sateen, convolution, tmp_path):
     ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2)
     assert ran.status == 0
-    head, titles, row, summary = ran.out.splitlines()
+    head, titles, row, summary, gain = ran.out.splitlines()
     assert head == "convolution.onnx: 2 operators with a choice of methods, 1 different"
     assert titles.split()[:4] == ["problem", "times", "measured", "failed"]
     assert row.startswith(f"{PROBLEM}  ")
     assert row[len(PROBLEM) :].split()[:3] == ["2", "2", "0"]
     assert summary.startswith("ratio: ")
+    assert re.fullmatch(r"gain: \d+\.\d% of \S+ ms that these operators take, each alone", gain)
     records = Records.read(tmp_path / "log.jsonl")
     assert {str(r.problem) for r in records.records} == {PROBLEM}
     assert {r.target for r in records.records} == {str(Target.host())}
@@ -46,7 +50,7 @@ def test_a_model_is_tuned_and_its_records_are_used(sateen, convolution, tmp_path
 
 
 def test_the_fastest_is_chosen_where_there_are_records(sateen, convolution, measured):
-    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4).status == 0
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 5, "--no-verify").status == 0
     before, after = (
         json.loads(sateen("inspect", convolution, "--json", *options).out)["methods"][0]
         for options in ((), ("--records", "log.jsonl"))
@@ -89,10 +93,10 @@ def test_an_interrupt_leaves_what_was_measured_and_tuning_goes_on_from_there(
 
     with monkeypatch.context() as patch:
         patch.setattr(SessionMeasurer, "measure", interrupted)
-        ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4)
+        ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 5, "--no-verify")
     assert (ran.status, ran.err.strip()) == (130, "interrupted")
     assert [r.method for r in Records.read(tmp_path / "log.jsonl").records] == measured
-    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4).status == 0
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 5, "--no-verify").status == 0
     assert len(measured) == len(set(measured)) == 5
     assert [r.method for r in Records.read(tmp_path / "log.jsonl").records] == measured
 
@@ -107,8 +111,87 @@ def test_failures_are_told_on_stderr(sateen, convolution, measured, monkeypatch)
         return found
 
     monkeypatch.setattr(SessionMeasurer, "measure", failing)
-    ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2)
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 3, "--no-verify")
     assert (ran.status, ran.err) == (0, f"failed: {PROBLEM}: {measured[1]}: died\n")
+
+
+def test_a_log_of_a_model_that_was_tuned_is_gone_on_with_without_reading_the_model(
+    sateen, convolution, measured, monkeypatch
+):
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2).status == 0
+    before = len(measured)
+    monkeypatch.setattr(problem_list, "read_graph", None)
+    monkeypatch.setattr("sateen.frontends.command.tune.sources_of", None)
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 3, "--no-verify").status == 0
+    assert len(measured) == before + 1
+
+
+def test_a_model_that_has_changed_is_read_again(sateen, convolution, measured, monkeypatch):  # noqa: ARG001
+    read, told = problem_list.read_graph, []
+    monkeypatch.setattr(problem_list, "read_graph", lambda *given: told.append(given) or read(*given))
+    for _ in range(2):
+        assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 0
+    assert len(told) == 1
+    convolution.write_bytes(convolution.read_bytes())
+    os.utime(convolution, (1, 1))
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 0
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1, "--no-cache").status == 0
+    assert len(told) == 3
+
+
+def test_time_ends_measuring_and_what_was_measured_is_there(sateen, convolution, measured, monkeypatch):
+    monkeypatch.setattr(Allocation.__init__, "__defaults__", (None, Clock()))
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 50, "--time", "10s", "--no-verify").status == 0
+    assert 0 < len(measured) < 15
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--time", "soon")
+    assert ran.status == 2
+    assert "expected a time such as 90s, 10m or 1h30m, found 'soon'" in ran.err
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("1m5s", 65)])
+def test_a_time_is_in_seconds_minutes_and_hours(text, seconds):
+    assert duration(text) == seconds
+
+
+class Clock:
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        self.seconds += 1.0
+        return self.seconds
+
+
+def test_what_is_fastest_is_compared_again(sateen, convolution, measured, tmp_path):
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2).status == 0
+    records = Records.read(tmp_path / "log.jsonl").of(Target.host())
+    ((fastest, estimate),) = records.values()
+    assert (fastest.verified, estimate.verified) == (3, 3)
+    assert fastest.method == measured[1]
+    assert fastest.seconds == 0.5
+
+
+@pytest.mark.parametrize("search", ["random", "evolutionary", "model"])
+def test_searches_have_names(sateen, convolution, measured, search):
+    if search == "model":
+        pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4, "--search", search, "--no-verify")
+    assert (ran.status, len(set(measured))) == (0, 4)
+
+
+def test_a_search_without_its_package_is_refused(sateen, convolution, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--search", "model")
+    assert ran.status == 1
+    assert "expected scikit-learn, which is not installed; extra learn of sateen-graph-ir brings it" in ran.err
+
+
+def test_the_whole_network_is_compared(sateen, convolution, measured, monkeypatch):  # noqa: ARG001
+    monkeypatch.setattr(tuned_network, "SAMPLES", 3)
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2, "--no-verify", "--network")
+    assert ran.status == 0, ran.err
+    told = r"whole network by records: \d\.\d{3} of the time by the estimate, the spread is \d\.\d{3}\n"
+    assert re.match(told, ran.out)
 
 
 def test_a_target_of_another_machine_is_refused(sateen, convolution):

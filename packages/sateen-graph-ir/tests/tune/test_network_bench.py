@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from sateen.graph_ir import GraphBuilder, build
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.ops import Conv, MatMul
 from sateen.graph_ir.records import Record, Records
-from sateen.graph_ir.tune import SessionMeasurer, problems_of, tuning_of
+from sateen.graph_ir.tune import SessionMeasurer, problems_of, tunings_of
 from sateen.runtime import (
     DeviceError,
     DeviceLostError,
@@ -80,14 +81,14 @@ def test_a_problem_is_tuned_on_a_device_and_its_records_are_used(target: str) ->
     g.output(g.add(Conv(pads=(1, 1, 1, 1)), x, w, name="y"))
     graph = g.finish()
     (problem,) = problems_of(graph, Target.parse(target))
-    tuning = tuning_of(problem, Target.parse(target), 2)
+    (tuning,) = tunings_of([problem], Target.parse(target), 2)
     with SessionMeasurer(Target.parse(target)) as opened:
-        records = [r for r in tuning.run(opened) if r is not None]
-    assert [r.method for r in records] == [c.method for c in tuning.trials]
+        records = [line for line in tuning.run(opened) if isinstance(line, Record)]
+    assert [r.method for r in records] == [c.method for c in tuning.candidates[:2]]
     name = runtime.open_device("opencl").description.name
     assert {r.machine.split(",")[0] for r in records} == {name}
     assert min(r.seconds for r in records) > 0
-    slow = Records([*records, Record(target, problem, records[-1].method, 1e-12)])
+    slow = Records([*records, replace(records[-1], seconds=1e-12)])
     artifact = build(graph, target, records=slow)
     assert artifact.options["records"] == slow.digest
     assert artifact.kernels != build(graph, target).kernels

@@ -84,10 +84,10 @@ def test_a_candidate_that_can_not_be_computed_is_an_error_of_its_own() -> None:
 
 def test_a_candidate_that_computes_something_else_is_refused() -> None:
     data = ProblemData(PROBLEM)
-    data.expected, data.terms = np.ones((1, 32, 8, 8), np.float32), np.ones((1, 32, 8, 8), np.float32)
-    data.require_right(np.ones((1, 32, 8, 8), np.float32))
+    data.expected = data.terms = [np.ones((1, 32, 8, 8), np.float32)]
+    data.require_right([np.ones((1, 32, 8, 8), np.float32)])
     with pytest.raises(ExecutionError, match=r"expected the result of the default within 0\.0001 of its largest"):
-        data.require_right(np.full((1, 32, 8, 8), 1.001, np.float32))
+        data.require_right([np.full((1, 32, 8, 8), 1.001, np.float32)])
 
 
 def test_a_candidate_that_crashes_ends_its_session_and_the_next_one_gets_another() -> None:

@@ -111,6 +111,16 @@ def named_device(text: str) -> tuple[str, str]:
     return name, str(place)
 
 
+def duration(text: str) -> float:
+    """90, 90s, 10m or 1h30m in seconds."""
+    match = re.fullmatch(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s?)?", text)
+    hours, minutes, seconds = (0, 0, 0) if match is None else (int(part or 0) for part in match.groups())
+    whole = 3600 * hours + 60 * minutes + seconds
+    if not whole:
+        raise click.BadParameter(f"expected a time such as 90s, 10m or 1h30m, found {text!r}")
+    return float(whole)
+
+
 def numbers(text: str) -> tuple[float, ...]:
     """104,117,123: a number per channel, or one for all."""
     try:

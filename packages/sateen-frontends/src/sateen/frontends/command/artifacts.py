@@ -49,6 +49,7 @@ def compile_model(
                 numerics=compilation.numerics,
                 denormals=compilation.denormals,
                 records=records,
+                shipped=compilation.shipped,
                 placed=compilation.placed,
                 target_host=compilation.target_host,
                 machine=machine,
@@ -133,5 +134,5 @@ def _require_default(path: Path, compilation: Compilation) -> None:
     if not compilation.is_default:
         raise click.UsageError(
             "--weights, --from, --to, --target, --place, --target-host, --shape, --dim, --bind, --numerics, "
-            f"--denormals, --records and --machine are for models; {path} is compiled already"
+            f"--no-shipped-records, --denormals, --records and --machine are for models; {path} is compiled already"
         )

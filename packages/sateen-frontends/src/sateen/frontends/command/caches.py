@@ -19,7 +19,7 @@ def object_cache(compilation: Compilation) -> ObjectCache | None:
     """
     if not compilation.use_cache:
         return None
-    folder = _cache_folder() / "objects"
+    folder = cache_folder() / "objects"
     try:
         return ObjectCache(folder)
     except (OSError, CodegenError) as error:
@@ -44,10 +44,11 @@ def _say_not_kept(folder: Path, reason: str) -> None:
 def verified_files() -> VerifiedFiles | None:
     """The notes of verified artifacts; None if the folder can't be used, which costs time at every load."""
     try:
-        return VerifiedFiles(_cache_folder() / "verified")
+        return VerifiedFiles(cache_folder() / "verified")
     except (OSError, ArtifactError):
         return None
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Where the command keeps what it can make again."""
     return Path(platformdirs.user_cache_dir("sateen", appauthor=False))

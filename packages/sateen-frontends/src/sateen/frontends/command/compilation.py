@@ -19,6 +19,8 @@ from sateen.tensor_ir.ir import DENORMALS
 from sateen.tensor_ir.targets import read_machine
 from sateen.topi.methods import NUMERICS
 
+_PLAIN = "llvm", "default", "keep", None, True
+
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
@@ -35,6 +37,8 @@ class Compilation:
     numerics: str
     denormals: str
     records: Path | None = None
+    shipped: bool = True
+    """Whether the records that come with sateen count where others say nothing."""
     placed: Mapping[str, str] = field(default_factory=dict)
     """The devices of nodes that are not on that of the target."""
     target_host: str = "llvm"
@@ -45,7 +49,7 @@ class Compilation:
     def is_default(self) -> bool:
         is_whole = not self.placed and self.target_host == "llvm" and self.machine is None
         read_as_it_is = is_whole and not (self.shapes or self.dims or self.bindings or self.weights or self.is_cut)
-        plain = (self.target, self.numerics, self.denormals, self.records) == ("llvm", "default", "keep", None)
+        plain = (self.target, self.numerics, self.denormals, self.records, self.shipped) == _PLAIN
         return read_as_it_is and plain
 
     @property
@@ -114,6 +118,12 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         help="The machine that methods are chosen for, as `sateen doctor --measure -o FILE` writes it.",
     )
     @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `sateen tune` to choose by.")
+    @click.option(
+        "--shipped-records/--no-shipped-records",
+        "shipped",
+        default=True,
+        help="Choose by measurements that come with sateen, where it has them for this target and machine.",
+    )
     @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
     @functools.wraps(verb)
     def collected(
@@ -131,6 +141,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         denormals: str,
         records: Path | None,
         machine: Path | None,
+        shipped: bool,
         **others: Any,
     ) -> Any:
         given = Compilation(
@@ -145,6 +156,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             numerics,
             denormals,
             records,
+            shipped,
             by_name("--place", elsewhere),
             target_host,
             machine,

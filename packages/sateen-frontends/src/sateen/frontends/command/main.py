@@ -21,6 +21,7 @@ from sateen.frontends.command.compile import compile_
 from sateen.frontends.command.doctor import doctor
 from sateen.frontends.command.export import export
 from sateen.frontends.command.inspect import inspect
+from sateen.frontends.command.merge import merge
 from sateen.frontends.command.output import say
 from sateen.frontends.command.profile import profile
 from sateen.frontends.command.rpc import rpc
@@ -43,7 +44,7 @@ def sateen() -> None:
     """
 
 
-for verb in (check, compile_, export, run, verify, bench, profile, inspect, tune, doctor, rpc):
+for verb in (check, compile_, export, run, verify, bench, profile, inspect, tune, merge, doctor, rpc):
     sateen.add_command(verb)
 
 

@@ -11,12 +11,16 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from sateen.runtime.errors import printable
+
+MEMORY_SECONDS = 120.0
+"""The seconds whose speed says how long the rest takes."""
 
 
 @contextmanager
@@ -30,6 +34,26 @@ def step(text: str, console: Console | None = None) -> Iterator[None]:
     with Progress(*columns, console=shown, transient=True) as progress:
         progress.add_task(printable(text), total=None)
         yield
+
+
+@contextmanager
+def work(
+    console: Console | None = None, clock: Callable[[], float] | None = None
+) -> Iterator[Callable[[str, float], None]]:
+    """As `step`, for work of which a part is done, with a bar and the remaining time.
+
+    The block gets a function to report its current work and the part that is done, 0 to 1.
+    """
+    shown = Console(stderr=True) if console is None else console
+    if not shown.is_terminal:
+        yield lambda text, part: None
+        return
+    columns = BarColumn(20), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False)
+    with Progress(
+        *columns, console=shown, transient=True, get_time=clock, speed_estimate_period=MEMORY_SECONDS
+    ) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda text, part: progress.update(task, description=printable(text), completed=part)
 
 
 @contextmanager

@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import geometric_mean
+from time import monotonic
 
 import click
 
-from sateen.frontends.command.arguments import LOG_FILE, MODEL, json_option
+from sateen.frontends.command.arguments import LOG_FILE, MODEL, duration, json_option
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.compilers import compilers
-from sateen.frontends.command.devices import HERE, DevicePlace, compiled_for, device_of, device_options, opened
+from sateen.frontends.command.devices import HERE, DevicePlace, device_of, device_options
 from sateen.frontends.command.files import keep_sources, writing
-from sateen.frontends.command.output import say, show_json, show_table
-from sateen.frontends.command.progress import step, steps
-from sateen.frontends.command.reading import read_graph, require_model, sources_of
-from sateen.graph_ir.compile import bind_parameters, network_target
+from sateen.frontends.command.problem_list import problems_in
+from sateen.frontends.command.progress import step, work
+from sateen.frontends.command.reading import require_model, sources_of
+from sateen.frontends.command.tuned_network import tell_whole_network
+from sateen.frontends.command.tuning_table import show_tunings, show_tunings_as_json
+from sateen.frontends.command.tuning_target import tuning_target
+from sateen.graph_ir.ops import installed_operators
+from sateen.graph_ir.records import BEGUN
 from sateen.graph_ir.tune import (
-    Record,
+    Allocation,
+    EstimateSearch,
+    EvolutionarySearch,
+    Gain,
+    ModelSearch,
+    RandomSearch,
     Records,
+    Search,
     SessionMeasurer,
     Tuning,
+    TuningLog,
+    challenger,
+    is_log,
     measure_all,
-    problems_of,
-    tuning_of,
+    tunings_of,
+    verified,
 )
-from sateen.runtime import Device, DeviceKind, Target, TargetError, open_device
-from sateen.runtime.display import counted
+from sateen.runtime import Target
 from sateen.tensor_ir import Machine
-from sateen.tensor_ir.targets import read_machine, with_features
+from sateen.tensor_ir.targets import read_machine
+
+SEARCHES = ("estimate", "random", "evolutionary", "model")
 
 
 @click.command(short_help="Measure methods for a model's operators.")
 @click.argument("model", type=MODEL)
 @click.option("-o", "--output", "log", required=True, type=LOG_FILE, metavar="LOG.jsonl", help="Records; it may exist.")
 @click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=16,
+    "--search",
+    type=click.Choice(SEARCHES),
+    default=SEARCHES[0],
     show_default=True,
-    help="Candidates per problem, those of the best estimates; a fourth as many others come on top.",
+    help="What to measure next: the best estimates, any, what comes of the fastest, what records make likely.",
 )
-@click.option("--sample", is_flag=True, help="Draw candidates from all alike, to judge the estimate.")
+@click.option(
+    "--trials", type=click.IntRange(min=1), default=20, show_default=True, help="Most candidates of a problem."
+)
+@click.option(
+    "--time",
+    "seconds",
+    type=duration,
+    metavar="10m",
+    help="Most time for all candidates, spent where the network gains most.",
+)
+@click.option("--verify/--no-verify", default=True, help="Compare what is fastest with the estimate's choice again.")
+@click.option("--network", is_flag=True, help="Compare the whole network by records with that by the estimate.")
+@click.option("--retry", is_flag=True, help="Measure again what failed, or was begun three times and never finished.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -64,8 +90,12 @@ from sateen.tensor_ir.targets import read_machine, with_features
 def tune(
     model: Path,
     log: Path,
+    search: str,
     trials: int,
-    sample: bool,
+    seconds: float | None,
+    verify: bool,
+    network: bool,
+    retry: bool,
     timeout: float,
     scheduler: str | None,
     device: DevicePlace | None,
@@ -78,144 +108,86 @@ def tune(
     is lost, another measures its candidate; one during which two were lost is put aside. Candidates are compiled here.
 
     `--records LOG.jsonl` of the other verbs uses it. What the log has already is not measured again, so that tuning may
-    be interrupted at any time and go on later. The table tells what the estimate chooses, what was fastest, and the
-    ratio of their times.
+    be interrupted at any time and go on later. The table tells what the estimate chooses, what was fastest, the ratio
+    of their times, and what the network gains.
     """
     require_model(model)
     if compilation.records is not None:
         raise click.UsageError("--records is for verbs that use them; this one writes to -o, and goes on from there")
-    keep_sources("-o", [log], sources_of(model, compilation))
-    target = _target_here(compilation.target) if device is None else _target_there(compilation, device)
+    if not is_log(log):
+        keep_sources("-o", [log], sources_of(model, compilation))
+    target = tuning_target(compilation, device)
     machine = None if compilation.machine is None else read_machine(compilation.machine, target)
-    known = Records.read(log).of(target) if log.exists() else {}
-    with step(f"reading {model.name}"):
-        problems = problems_of(bind_parameters(*read_graph(model, compilation)), target, compilation.numerics, machine)
-    numerics = compilation.numerics
-    tunings = [
-        tuning_of(p, target, trials, known.get(p, ()), sample=sample, numerics=numerics, machine=machine)
-        for p in problems
-    ]
-    with writing(log):
-        file = log.open("a", encoding="utf-8")
-    with file:
-        for record in _measured(tunings, target, timeout, device, scheduler, machine):
-            with writing(log):
-                file.write(f"{record}\n")
-                file.flush()
-    counts = list(problems.values())
-    if as_json:
-        problems_found = [_to_json(t, count) for t, count in zip(tunings, counts, strict=True)]
-        show_json({"model": str(model), "target": str(target), "log": str(log), "problems": problems_found})
-    else:
-        _show(model, tunings, counts)
-
-
-def _target_here(text: str) -> Target:
-    """The target. Raises TargetError if this machine can't run its code, DeviceError if it has no such device."""
-    target, host = Target.of(text), Target.host()
-    if target.device_kind is not DeviceKind.CPU:
-        return _on_device(network_target(target), Device(target.device_kind), open_device)
-    missing = host.missing_features(with_features(target))
-    if target.kind != host.kind or target.triple != host.triple or missing:
-        lacks = f", which lacks {', '.join(missing)}" if missing else ""
-        raise TargetError(f"tuning measures on this machine, {host.triple}{lacks}; it can't run code for {target}")
-    return target
-
-
-def _target_there(compilation: Compilation, device: DevicePlace) -> Target:
-    """The target. Raises TargetError if the device can't run its code."""
-    with opened(device) as session:
-        there = Target.parse(session.info()["target"])
-        target = Target.of(compiled_for(session, compilation, device.device).target)
-        if target.device_kind is not DeviceKind.CPU:
-            return _on_device(network_target(target), device.device or Device(target.device_kind), session.device)
-    missing = there.missing_features(with_features(target))
-    if target.kind != there.kind or target.triple != there.triple or missing:
-        lacks = f", which lacks {', '.join(missing)}" if missing else ""
-        raise TargetError(f"{device.text} has {there.triple}{lacks}; it can't run code for {target}")
-    return target
-
-
-def _on_device(target: Target, device: Device, opened: Callable[[Device], object]) -> Target:
-    """The target of a device that can be opened. Raises TargetError for kernels that no driver takes, and for a device
-    of another kind; DeviceError if there is none."""
-    if compiler := target.kernel_compiler:
-        raise TargetError(f"tuning measures on devices; kernels for {target} are text for {compiler} and no driver")
-    if device.kind is not target.device_kind:
-        raise TargetError(f"{device} can't run code for {target}")
-    opened(device)
-    return target
-
-
-def _measured(
-    tunings: Sequence[Tuning],
-    target: Target,
-    timeout: float,
-    device: DevicePlace | None,
-    scheduler: str | None,
-    machine: Machine | None,
-) -> Iterator[Record]:
-    """Measure all problems, and yield each record at once. Raises ExecutionError if a problem has none."""
     open_session = None if device is None or device.kind == HERE else partial(device.session, timeout)
-    count = 1 if device is None else device.count()
-    with compilers(scheduler) as given, steps(sum(len(t.remaining) for t in tunings)) as show:
-        measurers = [
-            SessionMeasurer(
+    with compilers(scheduler) as given, writing(log), TuningLog(log, installed_operators()) as kept:
+
+        def measurer() -> SessionMeasurer:
+            return SessionMeasurer(
                 target, open_session, compilers=given, device=device_of(device), seconds=timeout, machine=machine
             )
-            for _ in range(count)
-        ]
-        for done, (t, record) in enumerate(measure_all(tunings, measurers), 1):
-            show(str(t.problem), done)
-            if record is not None:
-                yield record
+
+        problems = problems_in(model, compilation, target, machine)
+        tunings = tunings_of(
+            list(problems),
+            target,
+            trials,
+            kept.known,
+            search=search_of(search, kept.known, target, machine),
+            numerics=compilation.numerics,
+            machine=machine,
+            tries_again=retry,
+        )
+        counts = list(problems.values())
+        measurers = [measurer() for _ in range(1 if device is None else device.count())]
+        measure(tunings, counts, measurers, kept, seconds)
+        if verify:
+            verify_choices(tunings, measurer, kept)
+        if network and any(t.ratio is not None and t.ratio < 1 for t in tunings):
+            tell_whole_network(model, compilation, log, device, tunings, counts, kept, tells=not as_json)
+    if as_json:
+        show_tunings_as_json(model, log, target, tunings, counts)
+    else:
+        show_tunings(model, tunings, counts)
 
 
-def _show(model: Path, tunings: Sequence[Tuning], counts: Sequence[int]) -> None:
-    total = sum(counts)
-    say(f"{model.name}: {counted(total, 'operator')} with a choice of methods, {len(tunings)} different")
-    if not tunings:
-        return
-    show_table(
-        ("problem", "times", "measured", "failed", "estimate chooses", "us", "fastest", "us", "ratio"),
-        [_row(t, count) for t, count in zip(tunings, counts, strict=True)],
-        right=("times", "measured", "failed", "us", "ratio"),
-    )
-    ratios = [t.ratio for t in tunings if t.ratio is not None]
-    if ratios:
-        say(f"ratio: {geometric_mean(ratios):.3f} in the mean, {min(ratios):.3f} at the least")
-    for t in tunings:
-        for failure in t.failures.values():
-            say(f"failed: {t.problem}: {failure}", err=True)
+def search_of(name: str, known: Records, target: Target, machine: Machine | None) -> Search:
+    """The search of a name. Raises ArgumentError if it lacks a package."""
+    match name:
+        case "random":
+            return RandomSearch()
+        case "evolutionary":
+            return EvolutionarySearch()
+        case "model":
+            return ModelSearch([r for records in known.measured_here(target, machine).values() for r in records])
+        case _:
+            return EstimateSearch()
 
 
-def _row(t: Tuning, count: int) -> tuple[str, ...]:
-    return (
-        str(t.problem),
-        str(count),
-        str(len(t.records)),
-        str(len(t.failures)),
-        str(t.estimate.method),
-        "" if t.estimated is None else f"{t.estimated.seconds * 1e6:.1f}",
-        "" if t.fastest is None else str(t.fastest.method),
-        "" if t.fastest is None else f"{t.fastest.seconds * 1e6:.1f}",
-        "" if t.ratio is None else f"{t.ratio:.3f}",
-    )
+def measure(
+    tunings: Sequence[Tuning],
+    counts: Sequence[int],
+    measurers: Sequence[SessionMeasurer],
+    log: TuningLog,
+    seconds: float | None,
+) -> None:
+    """Measure what remains, in so many seconds at most; a log gets each line at once, a terminal what is gained."""
+    allocation, begin = Allocation(tunings, counts, seconds), monotonic()
+    total, done = sum(t.remaining for t in tunings), 0
+    with work() as show:
+        for tuning, line in measure_all(allocation, measurers):
+            log.write(line)
+            is_begun = getattr(line, "outcome", "") == BEGUN
+            done += not is_begun
+            part = done / total
+            if seconds is not None:
+                part = max(part, (monotonic() - begin) / seconds)
+            show(f"{done} of {total}, gained {Gain.of(tunings, counts)}; {tuning.problem}", min(part, 1.0))
 
 
-def _to_json(t: Tuning, count: int) -> dict[str, object]:
-    return {
-        "problem": str(t.problem),
-        "count": count,
-        "measured": len(t.records),
-        "failed": {str(method): failure for method, failure in t.failures.items()},
-        "estimate": {
-            "method": str(t.estimate.method),
-            "cycles": t.estimate.cycles,
-            "seconds": None if t.estimated is None else t.estimated.seconds,
-        },
-        "fastest": None
-        if t.fastest is None
-        else {"method": str(t.fastest.method), "cycles": t.fastest.cycles, "seconds": t.fastest.seconds},
-        "ratio": t.ratio,
-    }
+def verify_choices(tunings: Sequence[Tuning], open_measurer: Callable[[], SessionMeasurer], log: TuningLog) -> None:
+    """Measure again what is fastest, where it is not the estimate's choice."""
+    waiting = [t for t in tunings if challenger(t) is not None]
+    for number, tuning in enumerate(waiting, 1):
+        with step(f"verifying {number} of {len(waiting)}: {tuning.problem}"):
+            for line in verified(tuning, open_measurer):
+                log.write(line)

@@ -24,7 +24,7 @@ from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.lift_parameters import lift_parameters
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
-from sateen.graph_ir.records import Records
+from sateen.graph_ir.records import Records, ShippedRecords
 from sateen.graph_ir.version import __version__
 from sateen.runtime import ArgumentError, Artifact, CodegenError, Parameter, Target, TargetError
 from sateen.runtime.signature import ENTRY, Metadata
@@ -70,6 +70,7 @@ def lowered(
     dims: Mapping[str, int] = NO_DIMS,
     numerics: str = "default",
     records: Records | None = None,
+    shipped: ShippedRecords | None = None,
     pipeline: Pipeline | None = None,
     operators: OpSet = OPS,
     observer: Observer | None = None,
@@ -80,10 +81,12 @@ def lowered(
     machine: Machine | None = None,
 ) -> LoweredNetwork:
     """The part of `build` before code generation: the passes, then `lower_network`, where a `maker` may make the
-    kernels. The options are those of `build`."""
+    kernels. The options are those of `build`, `shipped` the records that come with sateen for the target."""
     host = host_of(target, target_host)
-    first: Pipeline = (partial(bind_dims, dims=dims), require_sizes, *placing(target, placed))
     known = nothing_known if records is None else records.best(target)
+    if shipped is not None:
+        known = shipped.after(known)
+    first: Pipeline = (partial(bind_dims, dims=dims), require_sizes, *placing(target, placed))
     chosen_for = _machine(target, host, machine)
     passes = default_pipeline(target, numerics, known, host, chosen_for) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=target.kind, host_kind="" if host is None else host.kind)
@@ -135,6 +138,7 @@ def build(
     numerics: str = "default",
     denormals: str = "keep",
     records: Records | None = None,
+    shipped: bool = True,
     pipeline: Pipeline | None = None,
     operators: OpSet = OPS,
     observer: Observer | None = None,
@@ -152,16 +156,17 @@ def build(
     of theirs. `dims` gives sizes to the symbols of its types (bind_dims); none may stay open. `numerics` are strict,
     default or fast: whether each sum stays as it is, Winograd's method may rearrange those of a tile, or Strassen's
     those of a whole matrix (docs/semantics.md 4.8). `denormals` flush lets the network treat subnormal numbers as zeros
-    (4.10). `records` are measurements for the choice of methods; the artifact's options contain their digest, and
-    numerics and denormals unless these are default and keep. `pipeline` replaces the passes that optimise the graph,
-    `operators` may have lowerings in place of ours (OpSet.with_lowering), `observer` gets a record of each pass.
-    `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`; devices measure steps
-    anyway. With `static` the artifact's code is a static archive, for `Artifact.export_archive`, as that for machines
-    without a system always is. `workers` compile kernels in parallel, `cache` keeps their object code; neither changes
-    the result. `placed` says which nodes of a network for a device are elsewhere (place_devices), by name or by a
-    function, as in `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host. `machine` is
-    what methods and schedules are chosen for, by default that of the target; the options contain its digest if it is
-    another (docs/machines.md).
+    (4.10). `records` are measurements for the choice of methods; where they say nothing and `shipped` is true, those
+    count that come with sateen for the target and its machine. The artifact's options contain the digests of those that
+    count, and numerics and denormals unless these are default and keep. `pipeline` replaces the passes that optimise
+    the graph, `operators` may have lowerings in place of ours (OpSet.with_lowering), `observer` gets a record of each
+    pass. `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`; devices measure
+    steps anyway. With `static` the artifact's code is a static archive, for `Artifact.export_archive`, as that for
+    machines without a system always is. `workers` compile kernels in parallel, `cache` keeps their object code; neither
+    changes the result. `placed` says which nodes of a network for a device are elsewhere (place_devices), by name or by
+    a function, as in `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host.
+    `machine` is what methods and schedules are chosen for, by default that of the target; the options contain its
+    digest if it is another (docs/machines.md).
 
     Raises InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind
     of target without networks, and for marks and hosts that don't fit the target; and ArgumentError for anything but a
@@ -177,6 +182,7 @@ def build(
     kind = TARGET_KINDS[complete.kind]
     is_object_code = kind.has_libraries
     compiler = GroupCompiler(complete, workers, cache, machine)
+    ours = ShippedRecords(complete, machine) if shipped else None
     network = lowered(
         bound,
         complete,
@@ -184,6 +190,7 @@ def build(
         dims=dims,
         numerics=numerics,
         records=records,
+        shipped=ours,
         pipeline=pipeline,
         operators=operators,
         observer=observer,
@@ -232,6 +239,7 @@ def build(
             **({} if numerics == "default" else {"numerics": numerics}),
             **({"denormals": denormals} if denormals != "keep" else {}),
             **({} if records is None else {"records": records.digest}),
+            **({"shipped_records": ours.digest} if ours is not None and ours.used else {}),
             **({"target_host": str(Target.of(target_host))} if network.host_kernels else {}),
             **({} if machine is None else _option(machine, Machine.of(complete))),
         },

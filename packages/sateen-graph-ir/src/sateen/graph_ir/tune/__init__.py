@@ -1,19 +1,41 @@
 """Methods measured on a machine: what to measure, the processes that measure, and the records."""
 
-from sateen.graph_ir.records import Record, Records
+from sateen.graph_ir.records import Attempt, Record, Records, merged
+from sateen.graph_ir.tune.allocation import Allocation
+from sateen.graph_ir.tune.evolution import EvolutionarySearch
 from sateen.graph_ir.tune.fleet import measure_all
+from sateen.graph_ir.tune.gain import Gain
+from sateen.graph_ir.tune.learnt import ModelSearch
+from sateen.graph_ir.tune.log import TuningLog, is_log
 from sateen.graph_ir.tune.measuring import Measurer, Timing
+from sateen.graph_ir.tune.search import EstimateSearch, RandomSearch, Search
 from sateen.graph_ir.tune.session_measurer import SessionMeasurer
-from sateen.graph_ir.tune.tuning import Tuning, problems_of, tuning_of
+from sateen.graph_ir.tune.tuning import Tuning, problems_of, tunings_of
+from sateen.graph_ir.tune.verification import challenger, compared, keep_what_gains, verified
 
 __all__ = [
+    "Allocation",
+    "Attempt",
+    "EstimateSearch",
+    "EvolutionarySearch",
+    "Gain",
     "Measurer",
+    "ModelSearch",
+    "RandomSearch",
     "Record",
     "Records",
+    "Search",
     "SessionMeasurer",
     "Timing",
     "Tuning",
+    "TuningLog",
+    "challenger",
+    "compared",
+    "is_log",
+    "keep_what_gains",
     "measure_all",
+    "merged",
     "problems_of",
-    "tuning_of",
+    "tunings_of",
+    "verified",
 ]

@@ -1,67 +1,85 @@
-"""Many measurers at once: each takes a problem, and when it is done the next."""
+"""Many measurers at once: each visits a problem, and then the next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 
-from sateen.graph_ir.records import Record
+from sateen.graph_ir.records import Attempt, Record
+from sateen.graph_ir.tune.allocation import VISIT, Allocation
 from sateen.graph_ir.tune.measuring import Measurer
 from sateen.graph_ir.tune.tuning import Tuning
-from sateen.runtime.errors import SessionLostError, SessionRefusedError
+from sateen.runtime.errors import ExecutionError, SessionLostError, SessionRefusedError
 
 _END_SECONDS = 5.0
 """How long to wait for a thread whose measurer is closed; one that waits for a device may take longer, and ends by
 itself."""
-
+_LOOK_SECONDS = 1.0
+"""How often one whose line nobody takes looks whether anybody will."""
 _DONE = "done"
-"""Said of a problem, as often as one is done."""
-_Found = tuple[Tuning, Record | None] | BaseException | str
+"""Said by a measurer that has nothing left to do."""
+_Found = tuple[Tuning, Record | Attempt, Event] | BaseException | str
 
 
-def measure_all(tunings: Sequence[Tuning], measurers: Sequence[Measurer]) -> Iterator[tuple[Tuning, Record | None]]:
-    """Measures what remains of all tunings; yields each record at once, None for a candidate that fails.
+def measure_all(allocation: Allocation, measurers: Sequence[Measurer]) -> Iterator[tuple[Tuning, Record | Attempt]]:
+    """Measures what remains of all problems, or until their time is over; yields at once what a log keeps. A measurer
+    goes on when its line was taken, so that whatever is stopped, no more than what is being measured is lost.
 
     A measurer that finds no device any more hands its problem to the others, and so ends. In the end all are closed.
-    Raises what a tuning raises, and SessionLostError or SessionRefusedError if no measurer has a device.
+    Raises ExecutionError if no problem has a candidate that can be measured, and SessionLostError or
+    SessionRefusedError if no measurer has a device.
     """
-    waiting: SimpleQueue[Tuning | None] = SimpleQueue()
-    for tuning in tunings:
-        waiting.put(tuning)
     found: SimpleQueue[_Found] = SimpleQueue()
 
     def work(measurer: Measurer) -> None:
         try:
-            while (tuning := waiting.get()) is not None:
+            while (tuning := allocation.take()) is not None:
                 try:
-                    for record in tuning.run(measurer):
-                        found.put((tuning, record))
-                except (SessionLostError, SessionRefusedError):
-                    waiting.put(tuning)
-                    raise
-                found.put(_DONE)
+                    for line in tuning.run(measurer, VISIT):
+                        is_kept = Event()
+                        found.put((tuning, line, is_kept))
+                        while not is_kept.wait(_LOOK_SECONDS) and not allocation.is_closed:
+                            pass
+                        if allocation.is_closed or (isinstance(line, Record) and allocation.is_over):
+                            break
+                finally:
+                    allocation.give_back(tuning)
+            found.put(_DONE)
         except BaseException as error:  # noqa: BLE001  # the thread that asks raises it
             found.put(error)
 
     threads = [Thread(target=work, args=(measurer,), daemon=True) for measurer in measurers]
     for thread in threads:
         thread.start()
-    problems, working = len(tunings), len(threads)
+    working = len(threads)
+    lost: SessionLostError | SessionRefusedError | None = None
     try:
-        while problems:
+        while working:
             match found.get():
-                case SessionLostError() | SessionRefusedError() if working > 1:
-                    working -= 1
+                case SessionLostError() | SessionRefusedError() as error:
+                    working, lost = working - 1, error
                 case BaseException() as error:
                     raise error
-                case (tuning, record):
-                    yield tuning, record
+                case (tuning, line, is_kept):
+                    yield tuning, line
+                    is_kept.set()
                 case _:
-                    problems -= 1
+                    working -= 1
+        is_unfinished = not allocation.is_over and any(t.remaining for t in allocation.tunings)
     finally:
+        allocation.close()
         for measurer in measurers:
-            waiting.put(None)
             measurer.close()
         for thread in threads:
             thread.join(_END_SECONDS)
+    if lost is not None and is_unfinished:
+        raise lost
+    _require_some(allocation.tunings)
+
+
+def _require_some(tunings: Sequence[Tuning]) -> None:
+    failed = [t for t in tunings if t.failures and not t.records]
+    if failed and not any(t.records for t in tunings):
+        first = next(iter(failed[0].failures.values()))
+        raise ExecutionError(f"no candidate of {failed[0].problem} can be measured, nor of another; the first: {first}")

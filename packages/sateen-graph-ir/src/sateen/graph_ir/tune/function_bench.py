@@ -29,7 +29,7 @@ class PreparedFunction:
     module: SessionModule
     name: str
     arguments: Sequence[Sequence[SessionArray]]
-    result: Array
+    results: Sequence[Array]
 
     def unload(self) -> None:
         self.module.unload()
@@ -64,8 +64,8 @@ class FunctionBench(ProblemBench[PreparedFunction]):
         copies = min(MOST_COPIES, ceil(2 * self._machine.l3_bytes / max(size, 1))) if others else 0
         taken = [others, *([a.copy() for a in others] for _ in range(copies))]
         arguments = [[data, *given, *outputs] for given in taken]
-        (result,) = problem.results([a.numpy() for a in outputs])
-        return PreparedFunction(module, function.name, arguments, result)
+        results = problem.results([a.numpy() for a in outputs])
+        return PreparedFunction(module, function.name, arguments, results)
 
     def times(self, methods: Sequence[PreparedFunction], repeat: int) -> list[TimeResult]:
         """Seconds of processor time."""

@@ -21,7 +21,7 @@ class PreparedNetwork:
 
     model: SessionModel
     inputs: Mapping[str, SessionArray]
-    result: Array
+    results: Sequence[Array]
 
     def unload(self) -> None:
         self.model.close()
@@ -41,8 +41,8 @@ class NetworkBench(ProblemBench[PreparedNetwork]):
         model = self.session.load_model(artifact, device=self._device)
         given = zip(problem.graph.inputs, problem.arguments(inputs), strict=True)
         arrays = {v.name: self.session.array(a) for v, a in given}
-        (result,) = problem.results([a.numpy() for a in model.run(arrays).values()])
-        return PreparedNetwork(model, arrays, result)
+        results = problem.results([a.numpy() for a in model.run(arrays).values()])
+        return PreparedNetwork(model, arrays, results)
 
     def times(self, methods: Sequence[PreparedNetwork], repeat: int) -> list[TimeResult]:
         runs = [(m.model, m.inputs) for m in methods]

@@ -10,7 +10,7 @@ from sateen.graph_ir import GraphBuilder, build, default_pipeline
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.ops import Conv, WinogradConv
 from sateen.graph_ir.passes import run_pipeline
-from sateen.graph_ir.records import MOST_LINE_BYTES, parse_record
+from sateen.graph_ir.records import MOST_LINE_BYTES, parse_line
 from sateen.graph_ir.tune import Record, Records
 from sateen.runtime import ArgumentError, Target
 from sateen.topi.computations.convolution import Blocks, Direct, Winograd
@@ -32,12 +32,12 @@ def network():
 
 
 def test_a_record_is_read_back_from_its_line():
-    assert parse_record(str(RECORD)) == RECORD
+    assert parse_line(str(RECORD)) == RECORD
 
 
 def test_unknown_fields_are_left_alone_and_optional_ones_may_be_absent():
     fields = {name: json.loads(str(RECORD))[name] for name in ("target", "problem", "method", "seconds")}
-    assert parse_record(json.dumps({**fields, "colour": [1, {}]})) == Record(TARGET, PROBLEM, RECORD.method, 0.5)
+    assert parse_line(json.dumps({**fields, "colour": [1, {}]})) == Record(TARGET, PROBLEM, RECORD.method, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_unknown_fields_are_left_alone_and_optional_ones_may_be_absent():
 )
 def test_a_field_of_another_kind_is_refused(fields, words):
     with pytest.raises(ArgumentError) as raised:
-        parse_record(json.dumps({**json.loads(str(RECORD)), **fields}))
+        parse_line(json.dumps({**json.loads(str(RECORD)), **fields}))
     assert words in str(raised.value)
 
 
@@ -88,7 +88,7 @@ def test_a_field_of_another_kind_is_refused(fields, words):
 )
 def test_a_line_that_is_no_record_is_refused(line, words):
     with pytest.raises(ArgumentError) as raised:
-        parse_record(line)
+        parse_line(line)
     assert words in str(raised.value)
 
 
@@ -105,7 +105,7 @@ def test_a_file_that_is_none_or_too_large_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     path.write_text(f"{RECORD}\n")
     assert Records.read(path).records == (RECORD,)
-    monkeypatch.setattr("sateen.graph_ir.records.MOST_BYTES", 10)
+    monkeypatch.setattr("sateen.graph_ir.records.records.MOST_BYTES", 10)
     with pytest.raises(ArgumentError, match="expected at most 10 bytes of records, found more"):
         Records.read(path)
 
