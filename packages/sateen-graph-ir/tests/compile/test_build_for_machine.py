@@ -8,8 +8,8 @@ import pytest
 from sateen.graph_ir import GraphBuilder, build
 from sateen.graph_ir.ops import Conv, WinogradConv
 from sateen.graph_ir.passes import default_pipeline, run_pipeline
-from sateen.graph_ir.tune import problems_of, tuning_of
-from sateen.graph_ir.tune.tuning import machine_text
+from sateen.graph_ir.records import machine_text
+from sateen.graph_ir.tune import problems_of, tunings_of
 from sateen.runtime import ArgumentError, Target
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.targets import machine_digest
@@ -59,7 +59,7 @@ def test_a_machine_with_other_vectors_is_refused():
 
 def test_tuning_has_the_candidates_of_the_given_machine_and_its_records_say_so():
     (problem,) = problems_of(network(), TARGET, machine=SLOW_MEMORY)
-    first = [tuning_of(problem, TARGET, 4, machine=m).estimate.method for m in (SLOW_MEMORY, OWN)]
+    first = [tunings_of([problem], TARGET, 4, machine=m)[0].estimate.method for m in (SLOW_MEMORY, OWN)]
     assert first[0] != first[1]
     assert machine_text(TARGET, "x", OWN) == machine_text(TARGET, "x")
     assert (

@@ -156,5 +156,5 @@ def test_tuning_that_is_stopped_again_and_again_measures_each_candidate_once(
     assert len(set(measured)) == len(measured)
     put_aside = {task for task in begun if begun.count(task) >= 3} - set(measured)
     assert len(measured) + len(put_aside) == len(SIZES) * TRIALS
-    assert stops > 4
+    assert stops > 2
     assert len(begun) == asked <= len(measured) + stops

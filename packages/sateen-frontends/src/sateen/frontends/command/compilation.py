@@ -12,8 +12,9 @@ import click
 
 from sateen.frontends.command.arguments import FILE, by_name, named, named_device, named_extent, named_shape
 from sateen.graph_ir.compile import host_of, network_target
-from sateen.graph_ir.tune import Records
-from sateen.runtime import DeviceKind, TargetError
+from sateen.graph_ir.passes import Known, nothing_known
+from sateen.graph_ir.tune import Records, ShippedRecords
+from sateen.runtime import DeviceKind, Target, TargetError
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir import DENORMALS
 from sateen.tensor_ir.targets import read_machine
@@ -186,6 +187,13 @@ def check_target(compilation: Compilation) -> None:
 def records_of(compilation: Compilation) -> Records | None:
     """The records that the command line names. Raises ArgumentError for a file that has other lines."""
     return None if compilation.records is None else Records.read(compilation.records)
+
+
+def known_methods(compilation: Compilation, target: Target) -> Known:
+    """What records say, those that the command line names and those that come with sateen, as `build` asks them."""
+    records = records_of(compilation)
+    known = nothing_known if records is None else records.best(target)
+    return ShippedRecords(target, machine_of(compilation)).after(known) if compilation.shipped else known
 
 
 def machine_of(compilation: Compilation) -> Machine | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sateen.frontends.command.artifacts import WORKERS
 from sateen.frontends.command.caches import object_cache, tell_refusal
-from sateen.frontends.command.compilation import Compilation, machine_of, records_of
+from sateen.frontends.command.compilation import Compilation, known_methods, machine_of, records_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import Reading, required_graph
 from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, host_of, lower_network, placing
@@ -20,7 +20,6 @@ from sateen.graph_ir.passes import (
     chosen_method,
     constant_of,
     default_pipeline,
-    nothing_known,
     preparation,
     run_pipeline,
 )
@@ -78,11 +77,11 @@ class ChosenMethod:
 
 def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes:
     """All passes that `sateen compile` runs on a model, fusion included. Raises FrontendError if it has no graph."""
-    target, records = Target.of(compilation.target), records_of(compilation)
+    target = Target.of(compilation.target)
     imported = bind_parameters(*required_graph(reading))
     runs: list[PassRun] = []
     with step(f"optimising {path.name}"):
-        known = nothing_known if records is None else records.best(target)
+        known = known_methods(compilation, target)
         host = host_of(target, compilation.target_host)
         passes = default_pipeline(target, compilation.numerics, known, host, machine_of(compilation))
         run_pipeline(imported, (*placing(target, compilation.placed), *passes, fuse), runs.append)
@@ -92,10 +91,10 @@ def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes
 def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMethod]:
     """The operators that had a choice, in order, without those in bodies of control flow."""
     target, records = Target.of(compilation.target), records_of(compilation)
+    known = known_methods(compilation, target)
     given = machine_of(compilation)
     machine = Machine.of(target, host_of(target, compilation.target_host)) if given is None else given
     measured = {} if records is None else records.of(target)
-    known = nothing_known if records is None else records.best(target)
     before = (*placing(target, compilation.placed), *preparation(machine, compilation.numerics))
     graph = run_pipeline(passes.imported, before)
     found, producers = [], graph.producers()

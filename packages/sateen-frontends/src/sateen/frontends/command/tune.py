@@ -21,8 +21,8 @@ from sateen.frontends.command.tuned_network import tell_whole_network
 from sateen.frontends.command.tuning_table import show_tunings, show_tunings_as_json
 from sateen.frontends.command.tuning_target import tuning_target
 from sateen.graph_ir.ops import installed_operators
-from sateen.graph_ir.records import BEGUN
 from sateen.graph_ir.tune import (
+    BEGUN,
     Allocation,
     EstimateSearch,
     EvolutionarySearch,
@@ -165,7 +165,7 @@ def search_of(name: str, known: Records, target: Target, machine: Machine | None
 
 def measure(
     tunings: Sequence[Tuning],
-    counts: Sequence[int],
+    counts: Sequence[float],
     measurers: Sequence[SessionMeasurer],
     log: TuningLog,
     seconds: float | None,

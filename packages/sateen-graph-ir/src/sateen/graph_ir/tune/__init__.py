@@ -1,6 +1,6 @@
 """Methods measured on a machine: what to measure, the processes that measure, and the records."""
 
-from sateen.graph_ir.records import Attempt, Record, Records, merged
+from sateen.graph_ir.records import BEGUN, Attempt, Record, Records, ShippedRecords, merged, pack
 from sateen.graph_ir.tune.allocation import Allocation
 from sateen.graph_ir.tune.evolution import EvolutionarySearch
 from sateen.graph_ir.tune.fleet import measure_all
@@ -14,6 +14,7 @@ from sateen.graph_ir.tune.tuning import Tuning, problems_of, tunings_of
 from sateen.graph_ir.tune.verification import challenger, compared, keep_what_gains, verified
 
 __all__ = [
+    "BEGUN",
     "Allocation",
     "Attempt",
     "EstimateSearch",
@@ -26,6 +27,7 @@ __all__ = [
     "Records",
     "Search",
     "SessionMeasurer",
+    "ShippedRecords",
     "Timing",
     "Tuning",
     "TuningLog",
@@ -35,6 +37,7 @@ __all__ = [
     "keep_what_gains",
     "measure_all",
     "merged",
+    "pack",
     "problems_of",
     "tunings_of",
     "verified",

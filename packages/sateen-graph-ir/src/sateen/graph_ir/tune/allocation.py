@@ -24,7 +24,7 @@ class Allocation:
     def __init__(
         self,
         tunings: Sequence[Tuning],
-        counts: Sequence[int],
+        counts: Sequence[float],
         seconds: float | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:

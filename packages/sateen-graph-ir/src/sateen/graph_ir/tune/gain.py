@@ -16,7 +16,7 @@ class Gain:
     fastest: float
 
     @staticmethod
-    def of(tunings: Sequence[Tuning], counts: Sequence[int]) -> Gain:
+    def of(tunings: Sequence[Tuning], counts: Sequence[float]) -> Gain:
         known = [
             (count, t.estimated.seconds, t.fastest.seconds)
             for t, count in zip(tunings, counts, strict=True)

@@ -71,7 +71,7 @@ def verified(tuning: Tuning, open_measurer: OpenMeasurer) -> Iterator[Record | A
 
 def keep_what_gains(
     tunings: Sequence[Tuning],
-    counts: Sequence[int],
+    counts: Sequence[float],
     compare: Callable[[Sequence[Record]], tuple[float, float]],
 ) -> Iterator[Record]:
     """Take choices back until the network is not slower with those that are left than with the estimate's.
@@ -97,7 +97,7 @@ def keep_what_gains(
         changed = changed[:kept]
 
 
-def _promised(tuning: Tuning, count: int) -> float:
+def _promised(tuning: Tuning, count: float) -> float:
     """The seconds that the fastest method of a problem saves the network."""
     if tuning.fastest is None or tuning.estimated is None:
         return 0.0
