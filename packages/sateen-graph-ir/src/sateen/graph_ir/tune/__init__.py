@@ -11,7 +11,7 @@ from sateen.graph_ir.tune.measuring import Measurer, Timing
 from sateen.graph_ir.tune.search import EstimateSearch, RandomSearch, Search
 from sateen.graph_ir.tune.session_measurer import SessionMeasurer
 from sateen.graph_ir.tune.tuning import Tuning, problems_of, tunings_of
-from sateen.graph_ir.tune.verification import challenger, compared, keep_what_gains, verified
+from sateen.graph_ir.tune.verification import challenger, keep_what_gains, verified
 
 __all__ = [
     "BEGUN",
@@ -32,7 +32,6 @@ __all__ = [
     "Tuning",
     "TuningLog",
     "challenger",
-    "compared",
     "is_log",
     "keep_what_gains",
     "measure_all",
