@@ -129,7 +129,7 @@ def test_a_choice_that_takes_a_little_less_than_the_first_ones_is_not_taken():
     def estimates(slowdown):
         graph = network(slowdown)
         costs = Costs(graph, machine)
-        return costs.total(greedy(graph, machine, in_order=True)), costs.total(least(graph, costs, in_order=False))
+        return costs.total(greedy(graph, costs, in_order=True)), costs.total(least(graph, costs, in_order=False))
 
     equal = bisect_left(range(1_000_000), 0.0, key=lambda s: estimates(s)[1] - estimates(s)[0])
     first, other = estimates(0.995 * equal)

@@ -30,7 +30,7 @@ def choose_layouts(graph: Graph, machine: Machine) -> Graph:
     row-major values of static types. Guarantees: inputs and outputs of the graph are row-major.
     """
     costs = Costs(graph, machine)
-    first, ordered = greedy(graph, machine, in_order=True), least(graph, costs, in_order=True)
+    first, ordered = greedy(graph, costs, in_order=True), least(graph, costs, in_order=True)
     best = ordered if costs.total(ordered) < CLEARLY * costs.total(first) else first
     permuted = least(graph, costs, in_order=False)
     takes_less = permuted != ordered and costs.total(permuted) < costs.total(best)
@@ -39,7 +39,7 @@ def choose_layouts(graph: Graph, machine: Machine) -> Graph:
 
 def first_layouts(graph: Graph, machine: Machine) -> Graph:
     """Run every node in its first choice for the layouts of its inputs, whatever the conversions cost."""
-    return _Rewriter(graph, greedy(graph, machine, in_order=True)).run()
+    return _Rewriter(graph, greedy(graph, Costs(graph, machine), in_order=True)).run()
 
 
 class _Rewriter:

@@ -184,8 +184,8 @@ class _Folder:
         """A parameter in place of an input of a node, in its element type; None if that type can't represent it."""
         old = node.inputs[position] if position < len(node.inputs) else None
         with np.errstate(over="ignore"):
-            array = data.astype(node.outputs[0].type.dtype.numpy)
-        if not np.isfinite(array.astype(np.float64)).all():
+            array = data.astype(node.outputs[0].type.dtype.numpy, copy=False)
+        if not np.isfinite(array).all():
             return None
         output = node.outputs[0]
         return self.rewriter.parameter(f"{output.name}_bias" if old is None else old.name, array, output.device)
@@ -205,11 +205,11 @@ def _scale_outputs(op: Operator, weight: Array, factor: Array) -> Array:
     """The weight whose results are `factor`, per output channel, times those of `weight`."""
     match op:
         case Conv():
-            return weight * factor.reshape(-1, *[1] * (weight.ndim - 1))
+            return _product(weight, factor.reshape(-1, *[1] * (weight.ndim - 1)))
         case ConvTranspose(groups=groups):
             split = weight.reshape(groups, -1, *weight.shape[1:])
-            return (split * factor.reshape(groups, 1, -1, *[1] * (weight.ndim - 2))).reshape(weight.shape)
-    return weight * factor
+            return _product(split, factor.reshape(groups, 1, -1, *[1] * (weight.ndim - 2))).reshape(weight.shape)
+    return _product(weight, factor)
 
 
 def _scale_inputs(op: Operator, weight: Array, factor: Array) -> Array:
@@ -217,8 +217,15 @@ def _scale_inputs(op: Operator, weight: Array, factor: Array) -> Array:
     match op:
         case Conv(groups=groups):
             split = weight.reshape(groups, -1, *weight.shape[1:])
-            return (split * factor.reshape(groups, 1, -1, *[1] * (weight.ndim - 2))).reshape(weight.shape)
-    return weight * factor.reshape(-1, *[1] * (weight.ndim - 1))
+            return _product(split, factor.reshape(groups, 1, -1, *[1] * (weight.ndim - 2))).reshape(weight.shape)
+    return _product(weight, factor.reshape(-1, *[1] * (weight.ndim - 1)))
+
+
+def _product(weight: Array, factor: Array) -> Array:
+    """A product in float64, rounded to the type of the weight as it is made: large weights have no copy in float64."""
+    product = np.empty(weight.shape, weight.dtype)
+    with np.errstate(over="ignore"):
+        return np.multiply(weight, factor, out=product, dtype=np.float64, casting="unsafe")
 
 
 def _response(op: Conv, weight: Array, data: Array) -> Array:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 
 from sateen.graph_ir.ir import Graph, Node, TensorType, Value
@@ -14,25 +14,17 @@ from sateen.topi.types import FLOAT32, Layout
 Choices = Mapping[Node, LayoutChoice]
 
 
-def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine, in_order: bool) -> Iterable[LayoutChoice]:
-    """The choices of a node whose inputs have some layouts, best first; perhaps only those that keep axes in order."""
-    present = [v for v in node.inputs if v is not None]
-    types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
-    choices = node.layouts(types, machine.at(node.outputs[0].device.kind))
-    return (c for c in choices if not in_order or all(given is None or given.is_in_order for given in c.outputs))
-
-
 def in_layout(given: TensorType, layout: Layout | None) -> TensorType:
     return given if given.layout == layout else TensorType.of(given.dtype, given.shape, layout)
 
 
-def greedy(graph: Graph, machine: Machine, *, in_order: bool) -> Choices:
+def greedy(graph: Graph, costs: Costs, *, in_order: bool) -> Choices:
     """The first choice of each node for the layouts of its inputs."""
     found: dict[Node, LayoutChoice] = {}
     given: dict[Value, Layout | None] = {}
     for node in graph.nodes:
         present = [v for v in node.inputs if v is not None]
-        choice = next(iter(_layouts(node, [given.get(v) for v in present], machine, in_order)))
+        choice = next(costs.choices(node, [given.get(v) for v in present], in_order=in_order))
         found[node] = choice
         given.update(zip(node.outputs, choice.outputs, strict=True))
     return found
@@ -40,20 +32,36 @@ def greedy(graph: Graph, machine: Machine, *, in_order: bool) -> Choices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """Estimates in cycles of one core."""
+    """Choices, and estimates in cycles of one core, each worked out once."""
 
     graph: Graph
     machine: Machine
+    _choices: dict[tuple[Node, tuple[Layout | None, ...]], tuple[LayoutChoice, ...]] = field(default_factory=dict)
+    _work: dict[Node, float] = field(default_factory=dict)
+
+    def choices(self, node: Node, layouts: Sequence[Layout | None], *, in_order: bool) -> Iterator[LayoutChoice]:
+        """The choices of a node whose inputs have some layouts, best first; perhaps only those that keep axes in
+        order."""
+        key = node, tuple(layouts)
+        if key not in self._choices:
+            present = [v for v in node.inputs if v is not None]
+            types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
+            self._choices[key] = tuple(node.layouts(types, self.machine.at(node.outputs[0].device.kind)))
+        return (c for c in self._choices[key] if not in_order or _is_in_order(c))
 
     def node(self, node: Node, choice: LayoutChoice) -> float:
         """The cost of an operator: its arithmetic, or the bytes that it moves."""
+        if node not in self._work:
+            self._work[node] = self._work_of(node)
+        return self._work[node] * choice.slowdown
+
+    def _work_of(self, node: Node) -> float:
         types = [v.type for v in node.inputs if v is not None]
         results = [v.type for v in node.outputs]
         moved = sum(_bytes(v) for v in node.outputs)
         rates = self.machine.at(node.outputs[0].device.kind).rates
         multiply_adds = node.op.operations(types, results) / 2
-        work = max(FLOAT32.bytes * multiply_adds / rates.multiply_add_bytes, moved / rates.moved)
-        return work * choice.slowdown
+        return max(FLOAT32.bytes * multiply_adds / rates.multiply_add_bytes, moved / rates.moved)
 
     def conversion(self, value: Value, given: Layout | None, needed: Layout | None) -> float:
         """The cost of converting a value from one layout to another; parameters are converted at compile time."""
@@ -70,6 +78,10 @@ class Costs:
             needed.update(dict.fromkeys(_needs(node, choice)))
         conversions = sum(self.conversion(v, given.get(v), layout) for v, layout in needed)
         return sum(self.node(n, c) for n, c in choices.items()) + conversions
+
+
+def _is_in_order(choice: LayoutChoice) -> bool:
+    return all(given is None or given.is_in_order for given in choice.outputs)
 
 
 def _bytes(value: Value) -> int:
@@ -113,7 +125,8 @@ def _ways(graph: Graph, costs: Costs, in_order: bool) -> dict[Node, dict[LayoutC
         present = [values.get(v, row_major) for v in node.inputs if v is not None]
         ways[node] = spent_by = {}
         for common in dict.fromkeys((None, *(layout for v in present for layout in v))):
-            for choice in _layouts(node, [common if common in v else None for v in present], costs.machine, in_order):
+            layouts = [common if common in v else None for v in present]
+            for choice in costs.choices(node, layouts, in_order=in_order):
                 spent_by[choice] = costs.node(node, choice) + sum(cost(*need) for need in _needs(node, choice))
         for i, value in enumerate(node.outputs):
             table: dict[Layout | None, float] = {}

@@ -81,19 +81,21 @@ def compile_functions(
     observe: Observer | None = None,
     *,
     internal: bool = False,
+    optimised: bool = True,
 ) -> ObjectCode:
     """Object code of the functions; with `internal`, of functions that only `Invoke` calls, which check no
-    arguments."""
+    arguments. For long functions that only call others, code that is not `optimised` is made in a tenth of the
+    time."""
     module = generate(functions, target, rules, internal=internal, observe=observe)
     symbols = () if internal else tuple(f.name for f in functions)
-    return ObjectCode(parsed(module, target).object_code(), symbols, module.report)
+    return ObjectCode(parsed(module, target, optimised=optimised).object_code(), symbols, module.report)
 
 
-def parsed(module: ModuleText, target: Target) -> ParsedModule:
+def parsed(module: ModuleText, target: Target, *, optimised: bool = True) -> ParsedModule:
     """The parsed LLVM module for a target."""
     return compile_text(
         module.text,
-        machine_of(target),
+        machine_of(target, optimised=optimised),
         has_register_tile=module.has_register_tile,
         intrinsics=module.intrinsics,
         imports=module.imports,
@@ -105,10 +107,10 @@ def compile_for(text: str, target: Target) -> bytes:
     return compile_text(text, machine_of(target)).object_code()
 
 
-def machine_of(target: Target) -> llvm.TargetMachine:
+def machine_of(target: Target, *, optimised: bool = True) -> llvm.TargetMachine:
     """LLVM's machine for a complete target. Raises TargetError for names that LLVM does not know or can't take."""
     triple, cpu, features, abi = _machine(target)
-    return target_machine(triple, cpu, features, abi=abi)
+    return target_machine(triple, cpu, features, abi=abi, optimised=optimised)
 
 
 def _machine(target: Target) -> tuple[str, str, str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from functools import cache
+from math import inf
 from typing import Any
 
 from sateen.runtime.device import Device
@@ -22,6 +23,7 @@ from sateen.topi.operators.operator import Operator, require
 from sateen.topi.schedules import Computation
 from sateen.topi.types import TensorType, View
 
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _QUALIFIED = re.compile(r"[A-Za-z][\w-]*(\.[\w-]+)+", re.ASCII)
 
 
@@ -118,11 +120,22 @@ def _without_self(method: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
+@cache
+def _counts(method: Callable[..., Any]) -> tuple[int, float]:
+    """The least and the most inputs with which `infer` can be called."""
+    taken = _without_self(method).parameters.values()
+    needed = [p.default is p.empty for p in taken if p.kind in _BY_POSITION]
+    return sum(needed), inf if any(p.kind is p.VAR_POSITIONAL for p in taken) else len(needed)
+
+
 def _arguments(op: Operator, inputs: Sequence[Any]) -> Sequence[Any]:
     """The inputs up to the last present one. Raises InferenceError if `infer` takes others."""
     present = list(inputs)
     while present and present[-1] is None:
         present.pop()
+    least, most = _counts(type(op).infer)
+    if least <= len(present) <= most and all(value is not None for value in present):
+        return present
     signature = _signature(type(op))
     try:
         bound = signature.bind(*present)

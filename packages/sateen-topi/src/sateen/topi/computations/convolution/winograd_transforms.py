@@ -27,6 +27,8 @@ Matrix = tuple[tuple[float, ...], ...]
 KERNEL = 3
 LARGE_WEIGHT_BYTES = 8 << 20
 """The least bytes of a transformed weight that several threads of the compiler compute."""
+LOSS_ELEMENTS = 1 << 15
+"""The elements of a weight whose loss is computed at a time, so few that their copies in float64 stay in caches."""
 
 ROUNDING = 2.0**-24
 """The largest error of one operation of float32, in proportion to its result."""
@@ -148,6 +150,13 @@ def winograd_loss(weight: Array, f: Transform) -> float:
     The model: every operation adds its own error, which later operations transform like its result; errors, inputs and
     the weight [O, C, 3, 3] of float32 are independent of each other.
     """
+    at_once = max(1, LOSS_ELEMENTS // (weight[0].size or 1)) if len(weight) else 1
+    parts = (weight[start : start + at_once] for start in range(0, len(weight), at_once))
+    return max((_loss_of_channels(part, f) for part in parts), default=0.0)
+
+
+def _loss_of_channels(weight: Array, f: Transform) -> float:
+    """The loss of some output channels."""
     outputs, channels = weight.shape[:2]
     taps = weight.reshape(outputs, channels, KERNEL**2).astype(np.float64)
     magnitude = np.abs(taps).sum((1, 2))
