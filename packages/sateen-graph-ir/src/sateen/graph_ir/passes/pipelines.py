@@ -11,6 +11,7 @@ from sateen.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from sateen.graph_ir.passes.fuse_attention import fuse_attention
 from sateen.graph_ir.passes.infer_types import infer_types
 from sateen.graph_ir.passes.move_pools_up import move_pools_up
+from sateen.graph_ir.passes.move_reshapes_up import move_reshapes_up
 from sateen.graph_ir.passes.move_strides_up import move_strides_up
 from sateen.graph_ir.passes.optimise_bodies import optimise_bodies
 from sateen.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
@@ -22,6 +23,7 @@ from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from sateen.graph_ir.passes.simplify import simplify
 from sateen.graph_ir.passes.simplify_inference import simplify_inference
 from sateen.graph_ir.passes.sink_transposes import sink_transposes
+from sateen.graph_ir.passes.split_products import split_products
 from sateen.graph_ir.passes.widen_short_floats import widen_short_floats
 from sateen.runtime import ArgumentError, Target
 from sateen.tensor_ir import Machine
@@ -72,6 +74,8 @@ def _before_methods(numerics: str, machine: Machine) -> Pipeline:
         simplify,
         fold_scale_axis,
         move_strides_up,
+        move_reshapes_up,
+        split_products,
         *(() if numerics == "strict" else (move_pools_up,)),
         share_equal_nodes,
         *(() if numerics == "strict" else (fuse_attention,)),
