@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any, get_type_hints
@@ -26,6 +27,7 @@ from sateen.graph_ir.ops import (
     CopyTo,
     Fused,
     attention,
+    bfloat,
     boxes,
     broadcast,
     control,
@@ -231,6 +233,11 @@ CASES: list[Case] = [
     (Fused(GROW), (f(3),)),
 ]
 """Operators and arguments."""
+OF_BFLOAT16 = (bfloat.BfloatConv(pads=(1, 1, 1, 1)), bfloat.BfloatMatMul())
+if find_spec("ml_dtypes") is not None:
+    SHORT = DType.of("bfloat16").numpy
+    IMAGES = f(1, 8, 5, 9).astype(SHORT), f(8, 8, 3, 3).astype(SHORT), f(8)
+    CASES += zip(OF_BFLOAT16, (IMAGES, (f(2, 5, 8).astype(SHORT), f(8, 17).astype(SHORT))), strict=True)
 IDS = [op.op_name() for op, _ in CASES]
 COMPUTED = [(op, arrays) for op, arrays in CASES if not isinstance(op, (control.Control, ConvertLayout, Fused))]
 """Those that have a computation of their own; the others run graphs, or nothing."""
@@ -260,7 +267,7 @@ def assert_close(found: Array, expected: Array, what: str) -> None:
 
 
 def test_every_operator_has_a_case():
-    assert {type(op) for op, _ in CASES} == set(OPS.ops.values())
+    assert {type(op) for op in (*(op for op, _ in CASES), *OF_BFLOAT16)} == set(OPS.ops.values())
 
 
 @pytest.mark.parametrize(("op", "arrays"), CASES, ids=IDS)
@@ -274,8 +281,8 @@ def test_inference_agrees_with_the_definition_and_text_keeps_the_operator(op, ar
 
 
 OF_KNOWN_SIZES = (
-    attention.Attention, convolution.WinogradConv, products.StrassenMatMul, control.If, control.Loop, control.While,
-    Fused,
+    attention.Attention, convolution.WinogradConv, products.StrassenMatMul, bfloat.BfloatConv, bfloat.BfloatMatMul,
+    control.If, control.Loop, control.While, Fused,
 )  # fmt: skip
 """Operators that take no open dimensions: those that passes make once sizes are known, and those whose bodies, here,
 take inputs of known sizes."""

@@ -485,6 +485,9 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
         (lambda: softmaxes.softmax(PLACES, 0), "softmax: expected x of floating-point numbers, found int64"),
     ],
     softmaxes.log_softmax: [(lambda: softmaxes.log_softmax(X, 3), "log_softmax: expected axis of 0 to 2, found 3")],
+    products.bfloat_matmul: [
+        (lambda: products.bfloat_matmul(X, view(4, 2)), "bfloat_matmul: expected a of bfloat16, found float32"),
+    ],
     products.strassen_matmul: [
         (
             lambda: products.strassen_matmul(X, view(7, 3, 2)),

@@ -38,6 +38,11 @@ def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Mach
     return cycles + (tile_cycles(rest, vectors, terms, machine) if rest else 0.0)
 
 
+def rounding_cycles(elements: int, machine: Machine) -> float:
+    """Cycles to round elements of float32 to half as many bytes."""
+    return 6 * elements / machine.rates.moved
+
+
 def bytes_per_cycle(size: int, machine: Machine) -> float:
     """The bytes per cycle that a core reads of data of `size` bytes that it reads repeatedly.
 

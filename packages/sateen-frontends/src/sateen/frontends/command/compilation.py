@@ -103,7 +103,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(NUMERICS),
         default="default",
         show_default=True,
-        help="strict: each sum as it is; default: Winograd's method too; fast: Strassen's, which mixes rows, as well.",
+        help="strict: each sum as it is; default: Winograd's too; fast: bfloat16, and Strassen's, which mixes rows.",
     )
     @click.option(
         "--denormals",

@@ -1,6 +1,7 @@
 """The operators of graphs: a file per family, all of them in `OPS`."""
 
 from sateen.graph_ir.ops.attention import Attention
+from sateen.graph_ir.ops.bfloat import BfloatConv, BfloatMatMul
 from sateen.graph_ir.ops.boxes import (
     MultiBoxPrior,
     MultiBoxTransformLoc,
@@ -193,6 +194,8 @@ __all__ = [
     "Attention",
     "AveragePool",
     "BatchNormalization",
+    "BfloatConv",
+    "BfloatMatMul",
     "BitCast",
     "BitShift",
     "BitwiseAnd",

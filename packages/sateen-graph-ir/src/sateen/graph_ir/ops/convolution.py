@@ -9,6 +9,7 @@ from math import prod
 from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
+from sateen.graph_ir.ops.bfloat import BfloatConv, rounded
 from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution
@@ -17,6 +18,7 @@ from sateen.topi.computations.convolution import (
     Blocks,
     ConvolutionShapes,
     Direct,
+    DirectBfloat,
     Rectangles,
     Transform,
     Winograd,
@@ -38,7 +40,7 @@ from sateen.topi.operators import (
     require,
 )
 from sateen.topi.schedules import Computation, sum_lanes
-from sateen.topi.types import INT32, Layout, View, takes_weight
+from sateen.topi.types import BFLOAT16, INT32, Layout, View, takes_weight
 
 ROW_MAJOR_SLOWDOWN = 2.0
 """The slowdown of a convolution that is row-major although blocks of channels fit."""
@@ -51,7 +53,15 @@ class Conv(Windowed):
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd, Rectangles, WinogradTiles, Warped, Strips)
+    methods: ClassVar[tuple[type[Method], ...]] = (
+        Direct,
+        DirectBfloat,
+        Winograd,
+        Rectangles,
+        WinogradTiles,
+        Warped,
+        Strips,
+    )
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
@@ -104,6 +114,9 @@ class Conv(Windowed):
         return convolution.conv_candidates(shapes, machine)
 
     def substitute(self, method: Method) -> Substitution | None:
+        if isinstance(method, DirectBfloat):
+            bfloat = BfloatConv(self.strides, self.pads, self.dilations)
+            return Substitution(bfloat, method.of_pairs, {1: Preparation(rounded)}, {0: BFLOAT16})
         if not isinstance(method, Winograd | WinogradTiles):
             return None
         op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)

@@ -8,9 +8,10 @@ from math import prod
 from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
+from sateen.graph_ir.ops.bfloat import BfloatMatMul, rounded
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import products
-from sateen.topi.computations.products import Packed, Strassen, Tiled, Warped, determinant
+from sateen.topi.computations.products import BfloatPanels, Packed, PackedBfloat, Strassen, Tiled, Warped, determinant
 from sateen.topi.computations.strips import Strips
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import (
@@ -22,7 +23,7 @@ from sateen.topi.operators import (
     require,
 )
 from sateen.topi.schedules import Computation
-from sateen.topi.types import View, takes_weight
+from sateen.topi.types import BFLOAT16, View, takes_weight
 
 UNPACKED_SLOWDOWN = 1.1
 """The slowdown of a product whose right operand is packed at run time."""
@@ -32,7 +33,7 @@ UNPACKED_SLOWDOWN = 1.1
 class MatMul(Operator):
     """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Packed, Strassen, Tiled, Warped, Strips)
+    methods: ClassVar[tuple[type[Method], ...]] = (Packed, PackedBfloat, Strassen, Tiled, Warped, Strips)
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
@@ -67,6 +68,9 @@ class MatMul(Operator):
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, Strassen):
             return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(products.strassen_weight)})
+        if isinstance(method, PackedBfloat):
+            panels = BfloatPanels(method.rows, method.vectors)
+            return Substitution(BfloatMatMul(), panels, {1: Preparation(rounded)}, {0: BFLOAT16})
         return None
 
     def layouts_by(

@@ -3,6 +3,7 @@
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import (
     attention,
+    bfloat,
     boxes,
     broadcast,
     control,
@@ -33,6 +34,7 @@ OPS = OpSet.of(
     *gather_scatter.OPS,
     *convolution.OPS,
     *products.OPS,
+    *bfloat.OPS,
     *pooling.OPS,
     *normalization.OPS,
     *softmaxes.OPS,

@@ -8,6 +8,7 @@ from math import inf
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Problem, Value
 from sateen.graph_ir.ops import Cast
+from sateen.runtime import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.methods import NUMERICS, Method
 from sateen.topi.operators import Operator, Substitution
@@ -39,6 +40,7 @@ def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default",
     """
     rewriter = GraphRewriter(graph)
     prepared: dict[tuple[Value, Operator], Value] = {}
+    converted: dict[tuple[Value, DType], Value] = {}
     for node in graph.nodes:
         if not node.op.methods:
             rewriter.keep(node)
@@ -52,6 +54,8 @@ def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default",
         way = node.op.substitute(method) or Substitution(node.op, method, {})
         for position in way.prepared:
             inputs[position] = _prepared(rewriter, inputs[position], way, position, prepared)
+        for position, dtype in way.converted.items():
+            inputs[position] = _converted(rewriter, inputs[position], dtype, converted)
         rewriter.put(replace(node, op=way.operator, method=way.method), tuple(inputs), node.outputs)
     return rewriter.finish()
 
@@ -126,3 +130,13 @@ def _prepared(
         assert data is not None
         prepared[key] = rewriter.parameter(value.name, way.prepared[position].function(data), value.device)
     return prepared[key]
+
+
+def _converted(
+    rewriter: GraphRewriter, value: Value | None, dtype: DType, converted: dict[tuple[Value, DType], Value]
+) -> Value:
+    """The value in another type, converted once for all nodes that read it."""
+    assert value is not None
+    if (value, dtype) not in converted:
+        converted[value, dtype] = rewriter.insert(Cast(dtype), value, name=value.name)
+    return converted[value, dtype]

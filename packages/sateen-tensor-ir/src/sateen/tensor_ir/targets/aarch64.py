@@ -40,12 +40,13 @@ NEOVERSE_N1 = replace(
     transform_cycles=0.9,
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
+    pair_bytes=0.0,
 )
 """Two multiply-adds and two loads of 16 bytes a cycle."""
 TYPICAL = replace(NEOVERSE_N1, multiply_add_latency=4, addition_latency=4)
 """The same with latencies of smaller cores, for code that any core may run."""
-NEOVERSE_N2 = replace(NEOVERSE_N1, load_cycles=0.37, l1=48.0)
-"""Neoverse N1 with three loads."""
+NEOVERSE_N2 = replace(NEOVERSE_N1, load_cycles=0.37, l1=48.0, pair_bytes=32, pair_latency=4)
+"""Neoverse N1 with three loads, and with two dot products of bfloat16 a cycle."""
 NEOVERSE_V1 = replace(
     ZEN_4,
     multiply_add_latency=2,
@@ -57,9 +58,10 @@ NEOVERSE_V1 = replace(
     l3=10.0,
     memory=5.0,
     memory_in_streams=5.0,
+    pair_latency=4,
 )
-"""Four multiply-adds and three loads of 16 bytes a cycle."""
-APPLE_M1 = replace(NEOVERSE_V1, multiply_add_latency=4, addition_latency=3)
+"""Four multiply-adds, or dot products of bfloat16, and three loads of 16 bytes a cycle."""
+APPLE_M1 = replace(NEOVERSE_V1, multiply_add_latency=4, addition_latency=3, pair_bytes=0.0)
 """As many, with longer pipes: the performance cores."""
 _KB, _MB = 1 << 10, 1 << 20
 _BASE = frozenset({"neon"})
@@ -183,6 +185,7 @@ AARCH64 = Architecture(
     cpus={cpu.name: cpu for cpu in _CPUS},
     clock="llvm.readcyclecounter",  # CNTVCT_EL0, the virtual counter of the generic timer
     float_mode=_FPCR,
+    pair_feature="bf16",
     widening_products=True,
     multiplies_by_element=True,
     linking=_LINKING,

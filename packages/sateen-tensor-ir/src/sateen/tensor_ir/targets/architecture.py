@@ -95,6 +95,8 @@ class Architecture:
     """Features that change LLVM's choices, not what processors must have: `+name` or `-name`."""
     half_feature: str = ""
     """The feature without which there are no instructions to convert float16; '' if there always are."""
+    pair_feature: str = ""
+    """The feature of dot products of pairs of bfloat16; '' without any."""
     rounding_feature: str = ""
     """The feature without which no instruction rounds to an integral value; '' if LLVM never calls the C library for
     that."""

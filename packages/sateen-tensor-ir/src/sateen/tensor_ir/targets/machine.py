@@ -48,6 +48,8 @@ class Machine:
     """As of its vector registers (`Vectors`)."""
     vectors_in_scalars: bool = False
     """As of its vector registers (`Vectors.in_scalars`)."""
+    has_pairs: bool = False
+    """Whether it has dot products of pairs of bfloat16."""
     gpu: Gpu | None = None
     """The blocks of threads of a device; None for a processor. The other fields then say what one thread has."""
     host: Machine | None = None
@@ -81,7 +83,8 @@ class Machine:
         return Machine(
             vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
             architecture.multiplies_by_element, inf if system is System.NONE else architecture.enlargement_cycles,
-            vectors.masks, vectors.in_scalars, processor=cpu.title or cpu.name, source=cpu.source,
+            vectors.masks, vectors.in_scalars, architecture.pair_feature in features_of(complete),
+            processor=cpu.title or cpu.name, source=cpu.source,
         )  # fmt: skip
 
     def at(self, kind: DeviceKind) -> Machine:
@@ -100,6 +103,18 @@ class Machine:
         addition."""
         in_flight = self.rates.addition_latency * self.rates.multiply_add_bytes / self.vector_bytes
         return 1 << (max(1, ceil(in_flight)) - 1).bit_length()
+
+    @property
+    def multiplies_pairs(self) -> bool:
+        """Whether dot products of pairs of bfloat16 multiply faster than multiply-adds of float32."""
+        return self.has_pairs and 2 * self.rates.pair_bytes > self.rates.multiply_add_bytes
+
+    @property
+    def of_pairs(self) -> Machine:
+        """This machine with such dot products in the place of multiply-adds."""
+        own = self.rates
+        rates = replace(own, multiply_add_bytes=own.pair_bytes, multiply_add_latency=own.pair_latency)
+        return replace(self, rates=rates)
 
     @property
     def even_iterations(self) -> int:

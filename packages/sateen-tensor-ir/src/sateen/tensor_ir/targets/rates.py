@@ -77,6 +77,11 @@ class Rates:
     again."""
     address_cycles: float = 0.0
     """Cycles to compute the address of a vector that is loaded, where such loads take no offset."""
+    pair_bytes: float = 0.0
+    """Bytes of accumulators that dot products of pairs of bfloat16 update in a cycle, where the processor has them; 0
+    where that is not known."""
+    pair_latency: float = 0.0
+    """Cycles until such an instruction can follow another one on the same accumulator."""
     loads_alone: bool = False
     """Whether a load and a multiply-add never begin together."""
 
@@ -112,6 +117,8 @@ ZEN_4 = Rates(
     own_part=0.5,
     common_part=0.25,
     overflow=1.5,
+    pair_bytes=64,
+    pair_latency=6,
 )
 """Measured on AMD's Zen 4, and fitted to the times of convolutions there (docs/tuning.md).
 
@@ -130,6 +137,7 @@ NARROW = replace(
     memory=2.0,
     memory_in_streams=2.0,
     memory_together=4.0,
+    pair_bytes=0.0,
     transform_cycles=1.8,
     left_sum_cycles=2.0,
     result_sum_cycles=3.5,

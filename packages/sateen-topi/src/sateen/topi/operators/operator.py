@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sateen.runtime.device import Device, cpu
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import InferenceError
 from sateen.tensor_ir import Machine
 from sateen.topi.methods import Candidate, Method
@@ -58,6 +59,8 @@ class Substitution:
     operator: Operator
     method: Method | None
     prepared: Mapping[int, Preparation]
+    converted: Mapping[int, DType] = field(default_factory=dict)
+    """The types to which other inputs are converted, by position."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sateen.topi.schedules.computation import (
 from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of
 from sateen.topi.schedules.injective import INJECTIVE, Accesses, schedule_injective, unroll_look_ups
 from sateen.topi.schedules.kind import Kind, kind_of
+from sateen.topi.schedules.pairs import PAIR, multiply_pairs
 from sateen.topi.schedules.register_tiles import (
     ReductionTile,
     accumulator_type,
@@ -72,6 +73,7 @@ __all__ = [
     "MOST_TILES",
     "OWN_COLUMNS",
     "OWN_PARTS",
+    "PAIR",
     "TILES_OF_PART",
     "Accesses",
     "Computation",
@@ -108,6 +110,7 @@ __all__ = [
     "load_together",
     "loop_kind",
     "loops",
+    "multiply_pairs",
     "on_cpu",
     "on_devices",
     "one_thread",

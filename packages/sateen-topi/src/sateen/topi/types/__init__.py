@@ -2,9 +2,10 @@
 
 from sateen.topi.types.layout import Block, Layout, View, compute, placeholder
 from sateen.topi.types.packing import pack, rearranged, unpack
-from sateen.topi.types.tensor_type import FLOAT32, INT32, MOST_DIMENSIONS, TensorType, takes_weight
+from sateen.topi.types.tensor_type import BFLOAT16, FLOAT32, INT32, MOST_DIMENSIONS, TensorType, takes_weight
 
 __all__ = [
+    "BFLOAT16",
     "FLOAT32",
     "INT32",
     "MOST_DIMENSIONS",

@@ -12,7 +12,7 @@ from sateen.runtime.errors import InferenceError
 from sateen.topi.dimensions import Dim, bind, symbols_of
 from sateen.topi.types.layout import Layout
 
-FLOAT32, INT32 = DType.of("float32"), DType.of("int32")
+BFLOAT16, FLOAT32, INT32 = map(DType.of, ("bfloat16", "float32", "int32"))
 MOST_DIMENSIONS = 32
 """The most dimensions of a tensor, which every NumPy supports."""
 

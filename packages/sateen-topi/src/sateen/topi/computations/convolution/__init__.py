@@ -1,5 +1,6 @@
 """Convolution and its transpose: computations, methods and schedules, by the kind of machine."""
 
+from sateen.topi.computations.convolution.bfloat_methods import DirectBfloat, bfloat_weight_layout
 from sateen.topi.computations.convolution.convolution import conv, conv_layouts
 from sateen.topi.computations.convolution.direct import Direct
 from sateen.topi.computations.convolution.methods import conv_candidates
@@ -22,11 +23,13 @@ __all__ = [
     "Blocks",
     "ConvolutionShapes",
     "Direct",
+    "DirectBfloat",
     "OperandLayouts",
     "Rectangles",
     "Transform",
     "Winograd",
     "WinogradTiles",
+    "bfloat_weight_layout",
     "conv",
     "conv_candidates",
     "conv_layouts",

@@ -19,7 +19,6 @@ from sateen.topi.computations.arguments import (
     require,
     require_count,
     require_rank,
-    require_same_type,
     require_shape,
     require_views,
     require_weight,
@@ -79,17 +78,19 @@ def _vectors(blocks: int, width: int) -> int:
 
 def conv(
     data: View, weight: View, bias: View | None, window: Window, groups: int = 1, layout: Layout | None = None,
-    method: Method | None = None,
+    method: Method | None = None, dtype: DType | None = None,
 ) -> Computation:  # fmt: skip
     """data [N, C, …] * weight [O, C/groups, …] + bias [O], as ONNX Conv; with sums in float32 if data is shorter.
 
+    `dtype` is that of the result and of the bias, by default that of data.
     `method` gives the tile of an output in a blocked layout, or those of a device; by default the tiles suit
     the shapes.
     """
     require_views("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
     require_rank("conv", "data [N, C, …]", data, 3, or_more=True)
     require_rank("conv", "weight [O, C/groups, …]", weight, data.ndim)
-    require_same_type("conv", data=data, **({} if bias is None else {"bias": bias}))
+    given = dtype or data.dtype
+    require(bias is None or bias.dtype == given, "conv", f"a bias of {given}", bias and bias.dtype)
     require(data.dtype.is_float or data.dtype == INT32, "conv", "floating-point numbers or int32", data.dtype)
     require_weight("conv", "weight", weight, data)
     require_count("conv", "groups", groups, 1)
@@ -124,9 +125,9 @@ def conv(
 
     master: te.Tensor = te.compute(layout.physical_shape(shape), element, name="conv")
     result = master
-    if bias is not None or kind != data.dtype:
+    if bias is not None or kind != given:
         result = te.compute(
-            master.shape, lambda *p: _finished(master(*p), bias, layout.logical_index(p)[1], data.dtype), name="biased"
+            master.shape, lambda *p: _finished(master(*p), bias, layout.logical_index(p)[1], given), name="biased"
         )
     plan = Plan(master, result, channel, axes, window, groups, weight, layout, source, method)
     if not planar:

@@ -15,6 +15,7 @@ from sateen.topi.computations.windows import Window
 from sateen.topi.cost import bytes_per_cycle, mean_cycles, tiles_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
+    PAIR,
     ReductionTile,
     ask_ahead,
     balanced,
@@ -23,11 +24,12 @@ from sateen.topi.schedules import (
     host_of,
     in_registers,
     largest_divisor,
+    multiply_pairs,
     register_tile,
     shape_of,
     share_among_threads,
 )
-from sateen.topi.types import Layout, View
+from sateen.topi.types import Block, Layout, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,11 @@ class Plan:
         """The input channels that are together in a panel of weights; 1: none."""
         return 1 if self.channel is None else gcd(extent_of(self.channel.extent), self.weight.layout.block_of(1))
 
+    @property
+    def _pairs(self) -> bool:
+        """Whether channels lie in pairs in a panel of weights, which an instruction multiplies."""
+        return self.weight.layout.order[-1] == Block(1, PAIR)
+
     def schedule_blocked(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of columns (of rows, too, if a row is short) x vectors of output channels.
 
@@ -151,6 +158,7 @@ class Plan:
         kernel = [axes[k] for k in self.kernel]
         inner: list[IterVar] = []
         outer: list[IterVar] = []
+        pair: IterVar | None = None
         budget = max(1, machine.unrolled_terms // tile)
         columns = extent_of(kernel[-1].extent)
         if self.source.pads_columns or (self.channel is None and columns <= budget):
@@ -162,11 +170,18 @@ class Plan:
                 outer = [axes[self.channel]]
             else:
                 co, ci = stage.split(axes[self.channel], block)
+                if self._pairs:
+                    ci, pair = stage.split(ci, PAIR)
+                    block //= PAIR
                 cs, cu = stage.split(ci, largest_divisor(block, min(budget, 4)))
                 outer, inner = [co], [cs, cu]
                 stage.unroll(cu)
-        stage.reorder(*outer, *kernel, *inner, *data, oi)
-        register_tile(stage, *data, oi)
+        if pair is None:
+            stage.reorder(*outer, *kernel, *inner, *data, oi)
+            register_tile(stage, *data, oi)
+        else:
+            stage.reorder(*outer, *kernel, *inner, *data, oi, pair)
+            multiply_pairs(stage, data, oi, self.layout.block_of(1))
         if self.channel is not None:
             ask_ahead(stage, self.weight.tensor, ([*outer, *kernel] if self._block == 1 else inner[:1])[-1], 1, machine)
 

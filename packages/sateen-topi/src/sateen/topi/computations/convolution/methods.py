@@ -7,6 +7,7 @@ from math import inf, prod
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.targets import Gpu
 from sateen.topi.computations.convolution import (
+    bfloat_methods,
     by_warp_tiles,
     direct,
     rectangles,
@@ -25,6 +26,7 @@ def cpu_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candida
     if problem.groups > 1 or problem.dtype != FLOAT32 or lanes == 1 or problem.weight[0] < lanes:
         return []
     found = [*direct.candidates(problem, machine), *winograd_methods.candidates(problem, machine)]
+    found += bfloat_methods.candidates(problem, machine)
     return sorted((c for c in found if c.cycles < inf), key=lambda c: c.cycles)
 
 

@@ -1,5 +1,11 @@
 """Products of matrices: computations, methods and schedules, by the kind of machine; determinants."""
 
+from sateen.topi.computations.products.bfloat_product import (
+    BfloatPanels,
+    PackedBfloat,
+    bfloat_layout,
+    bfloat_matmul,
+)
 from sateen.topi.computations.products.by_thread_tiles import Tiled
 from sateen.topi.computations.products.by_warp_tiles import Warped, warp_candidates
 from sateen.topi.computations.products.determinants import determinant
@@ -15,11 +21,15 @@ from sateen.topi.computations.products.strassen import (
 
 __all__ = [
     "STRASSEN_PRODUCTS",
+    "BfloatPanels",
     "Packed",
+    "PackedBfloat",
     "ProductShapes",
     "Strassen",
     "Tiled",
     "Warped",
+    "bfloat_layout",
+    "bfloat_matmul",
     "determinant",
     "matmul",
     "matmul_candidates",

@@ -10,6 +10,7 @@ from typing import ClassVar
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.products import strassen
+from sateen.topi.computations.products.bfloat_product import bfloat_candidates
 from sateen.topi.computations.products.by_thread_tiles import device_candidates
 from sateen.topi.computations.products.by_warp_tiles import warp_candidates
 from sateen.topi.computations.products.matrix_product import panel_value, panel_vectors
@@ -48,6 +49,7 @@ def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Ma
     if dtype == FLOAT32 and (vectors := strassen.vectors_for(a, columns, machine)):
         gained = strassen.gain(a, columns, machine)
         found.insert(0, Candidate(Strassen(vectors), arithmetic - gained))
+    found += bfloat_candidates(a, b, dtype, machine)
     return sorted(found, key=lambda c: c.cycles)
 
 
