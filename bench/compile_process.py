@@ -23,7 +23,9 @@ class Compilation:
     def __init__(self, model: Path, output: Path, cache: Path, *options: str, sampled: bool = True) -> None:
         command = [str(SATEEN), "compile", str(model), "-o", str(output), *options]
         start, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
-        process = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, stdout=subprocess.DEVNULL)
+        environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # pip compiles the modules that it installs
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
         self.most_bytes = 0
         while sampled and process.poll() is None:
             self.most_bytes = max(self.most_bytes, sum(map(_resident_bytes, _tree(process.pid))))

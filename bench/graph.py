@@ -1,10 +1,10 @@
 """Figures of the graph compiler and the artifact: `nox -s bench -- graph [--models FOLDER]`.
 
 The networks are those of sateen.graph_ir.workloads with seeded weights, written as ONNX files; of a FOLDER, the first
-file whose name begins with resnet18, resnet50, squeezenet or vgg16 is taken in place of each. `sateen compile` runs in
-a process of its own with an empty cache (cold), then with what that left there (warm); its time is that of the whole
-process, its memory the largest sum over the processes of the tree, pages that they share counted once. Ratios are of
-medians of samples that are taken in turns.
+file whose name begins with resnet18, resnet50, squeezenet or vgg16 is taken in place of each, and one that begins with
+bert is compiled, too. `sateen compile` runs in a process of its own with an empty cache (cold), then with what that
+left there (warm); its time is that of the whole process, its memory the largest sum over the processes of the tree,
+pages that they share counted once. Ratios are of medians of samples that are taken in turns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import onnxruntime  # type: ignore[import-untyped]
 from compile_process import Compilation
 from onnx import TensorProto, helper
 from page import Figure, write_figures
-from workload_files import IR_VERSION, OPSET, network_file
+from workload_files import IR_VERSION, OPSET, chain_file, network_file, products_file
 
 from sateen import runtime
 from sateen.frontends import from_onnx
@@ -55,25 +55,37 @@ def spread(samples: list[float]) -> float:
     return high - low
 
 
-def compile_figures(file: Callable[[str], Path], folder: Path) -> Iterator[Figure]:
-    """ResNet-50 cold and warm, VGG-16's memory, the code of SqueezeNet."""
-    cold, warm = [], []
+def _compile_times(what: str, model: Path, asked: dict[str, float], folder: Path) -> Iterator[Figure]:
+    """The seconds of three processes with an empty cache (cold), or with what the one before left there (warm)."""
+    runs: dict[str, list[Compilation]] = {name: [] for name in asked}
     for index in range(3):
-        cache = folder / f"cache{index}"
-        cold.append(Compilation(file("resnet50"), folder / "resnet50.sateen", cache, sampled=False))
-        warm.append(Compilation(file("resnet50"), folder / "resnet50.sateen", cache, sampled=False))
-    for name, asked, runs in (("cold", 12, cold), ("warm", 3, warm)):
-        seconds = [run.seconds for run in runs]
-        detail = f"{median(run.cpu_seconds for run in runs):.1f} s of processor time"
+        cache = folder / f"{model.stem}-cache{index}"
+        for found in runs.values():
+            found.append(Compilation(model, folder / f"{model.stem}.sateen", cache, sampled=False))
+    for name, found in runs.items():
+        seconds = [run.seconds for run in found]
+        detail = f"{median(run.cpu_seconds for run in found):.1f} s of processor time"
         width = max(seconds) - min(seconds)
-        yield Figure(f"ResNet-50, ONNX to artifact, {name}", asked, median(seconds), width, "s", detail, at_most=True)
+        yield Figure(
+            f"{what}, ONNX to artifact, {name}", asked[name], median(seconds), width, "s", detail, at_most=True
+        )
+
+
+def compile_figures(file: Callable[[str], Path], models: Path | None, folder: Path) -> Iterator[Figure]:
+    """ResNet-50, BERT where there is a file of it, many nodes and many products; VGG-16's memory, the code of
+    SqueezeNet."""
+    yield from _compile_times("ResNet-50", file("resnet50"), {"cold": 4, "warm": 1.5}, folder)
+    for bert in [] if models is None else sorted(models.glob("bert*.onnx"))[:1]:
+        yield from _compile_times("BERT", bert, {"cold": 5, "warm": 1.5}, folder)
+    yield from _compile_times("10,000 small nodes", chain_file(10_000, folder), {"cold": 5}, folder)
+    yield from _compile_times("300 products, no two of a shape", products_file(300, folder), {"cold": 15}, folder)
     most = [
         Compilation(file("vgg16"), folder / "vgg16.sateen", folder / f"vgg{i}").most_bytes / (1 << 30) for i in range(2)
     ]
     yield Figure(
         "VGG-16, peak memory of the compiler's processes", 2, max(most), max(most) - min(most), "GB", at_most=True
     )
-    Compilation(file("squeezenet"), folder / "squeezenet.sateen", folder / "cache0")
+    Compilation(file("squeezenet"), folder / "squeezenet.sateen", folder / "squeezenet-cache")
     artifact = runtime.read_artifact(folder / "squeezenet.sateen")
     code = len(artifact.library) / 1024
     yield Figure("SqueezeNet, code without parameters", 150, code, 0, "KB", at_most=True)
@@ -184,9 +196,9 @@ def figures(models: Path | None, folder: Path) -> Iterator[Figure]:
     def file(name: str) -> Path:
         return network_file(name, folder, models)
 
-    yield from compile_figures(file, folder)
+    yield from compile_figures(file, models, folder)
     yield from one_node_figures(folder)
-    yield from loading_figures(folder / "resnet50.sateen", folder)
+    yield from loading_figures(folder / f"{file('resnet50').stem}.sateen", folder)
     yield from call_figures()
     yield from peer_figures(file)
     yield from memory_figures()

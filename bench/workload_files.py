@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,46 @@ def unseen_files(folder: Path) -> Path:
     for name, network in UNSEEN.items():
         write_onnx(network(), folder / f"{name}.onnx")
     return folder
+
+
+def chain_file(nodes: int, folder: Path) -> Path:
+    """A row of element-wise nodes and softmaxes in turn, no two of which can be one kernel."""
+    names = [f"v{i}" for i in range(nodes + 1)]
+    steps = [
+        helper.make_node(("Tanh", "Softmax")[i % 2], [before], [after])
+        for i, (before, after) in enumerate(pairwise(names))
+    ]
+    return _row_file(steps, [], (4, 16), (4, 16), folder / "chain.onnx")
+
+
+def products_file(products: int, folder: Path) -> Path:
+    """A row of products with constant matrices, each of another shape."""
+    random = np.random.default_rng(0)
+    widths = range(16, 17 + products)
+    weights = [
+        numpy_helper.from_array(random.standard_normal(shape, np.float32) / shape[0], f"w{i}")
+        for i, shape in enumerate(pairwise(widths))
+    ]
+    steps = [helper.make_node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(products)]
+    return _row_file(steps, weights, (8, widths[0]), (8, widths[-1]), folder / "products.onnx")
+
+
+def _row_file(
+    nodes: list[onnx.NodeProto],
+    weights: list[onnx.TensorProto],
+    given: tuple[int, int],
+    made: tuple[int, int],
+    path: Path,
+) -> Path:
+    """Nodes one after the other, from the first one's first input to the last one's output."""
+    first, last = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in ((nodes[0].input[0], given), (nodes[-1].output[0], made))
+    )
+    proto = helper.make_graph(nodes, path.stem, [first], [last], weights)
+    opsets = [helper.make_opsetid("", OPSET)]
+    onnx.save(helper.make_model(proto, opset_imports=opsets, ir_version=IR_VERSION), str(path))
+    return path
 
 
 def write_onnx(graph: Graph, path: Path) -> None:

@@ -6,6 +6,7 @@ It lies outside of `sateen.frontends`, whose import takes most of the time.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from importlib import import_module
@@ -20,7 +21,10 @@ def main() -> int:
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so in a shell's background
     if listens:
         signal.signal(signal.SIGINT, _end)
+    gc.disable()  # an import makes no garbage
     command = import_module("sateen.frontends.command.main")
+    gc.freeze()
+    gc.enable()
     if listens:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     status: int = command.main()

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from sateen import runtime
+from sateen.frontends.command import files
 
 
 def test_the_artifact_computes_what_the_model_says(sateen, dense, tmp_path):
@@ -165,6 +166,14 @@ def test_what_is_no_regular_file_is_not_replaced(sateen, dense, tmp_path):
         assert f"expected a new or a regular file, found {place}, {found}" in ran.err
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "link.sateen").is_symlink()
+
+
+def test_the_model_is_read_once_where_an_artifact_is_replaced(sateen, dense, monkeypatch):
+    opened, open_model = [], files.open_model
+    monkeypatch.setattr(files, "open_model", lambda path, *more: opened.append(path) or open_model(path, *more))
+    for _ in range(2):
+        assert sateen("compile", dense, "-o", "dense.sateen").status == 0
+    assert opened == [dense, dense]
 
 
 def test_the_model_itself_is_not_replaced(sateen, dense, tmp_path):

@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
 from sateen.frontends.command.artifacts import compile_model
 from sateen.frontends.command.compilation import Compilation, compilation_options
-from sateen.frontends.command.files import keep_sources, writing
+from sateen.frontends.command.files import is_artifact, keep_sources, writing
 from sateen.frontends.command.memory_limits import (
     MemoryLimits,
     flash_text,
@@ -48,7 +48,7 @@ def compile_(
     as_json: bool,
 ) -> None:
     """Compile MODEL into the artifact OUT.sateen, which `sateen run` and sateen-runtime run."""
-    keep_sources("-o", [output], sources_of(model, compilation))
+    keep_sources("-o", [output], sources_of(model, compilation, beside=not is_artifact(output)))
     start = perf_counter()
     growth = ParameterGrowth()
     artifact = compile_model(model, compilation, timed=timed, observer=growth)

@@ -24,10 +24,10 @@ MOST_INPUTS = 3
 """The most inputs that a message names."""
 
 
-def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
+def sources_of(path: Path, compilation: Compilation, *, beside: bool = True) -> Iterator[Path]:
     """The files that compiling a model or opening an artifact reads.
 
-    Files beside the model come last, since the model must be read to find them.
+    Files beside the model come last, since the model must be read to find them, or not at all.
     """
     yield path
     if compilation.records is not None:
@@ -37,7 +37,7 @@ def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
     if compilation.weights is not None:
         yield compilation.weights
     yield from bound_files(compilation)
-    if not is_artifact(path):
+    if beside and not is_artifact(path):
         yield from read_model_file(path, compilation.weights).files_beside()
 
 

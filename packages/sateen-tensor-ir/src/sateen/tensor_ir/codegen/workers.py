@@ -6,6 +6,7 @@ once, by running the pool's program in a fresh interpreter, and serves requests 
 
 from __future__ import annotations
 
+import gc
 import json
 import struct
 import subprocess
@@ -53,6 +54,7 @@ def receive_message(stream: IO[bytes]) -> dict[str, Any] | None:
 
 def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Answer the requests on the standard input, each on the standard output, until the input ends."""
+    gc.freeze()  # what is imported is no garbage
     while (message := receive_message(sys.stdin.buffer)) is not None:
         send_message(sys.stdout.buffer, answer(message))
 
