@@ -16,6 +16,7 @@ from sateen.topi.computations.convolution.winograd_transforms import (
     winograd_loss,
     winograd_weight,
 )
+from sateen.topi.computations.convolution.winograd_weights import transform_weight
 
 __all__ = [
     "TRANSFORMS",
@@ -35,6 +36,7 @@ __all__ = [
     "conv_layouts",
     "conv_transpose",
     "conv_transpose_layouts",
+    "transform_weight",
     "winograd_conv",
     "winograd_loss",
     "winograd_weight",

@@ -18,6 +18,7 @@ from sateen.topi.computations.products.strassen import (
     strassen_weight,
     strassen_weight_layout,
 )
+from sateen.topi.computations.products.strassen_weights import sum_weight_blocks
 
 __all__ = [
     "STRASSEN_PRODUCTS",
@@ -38,5 +39,6 @@ __all__ = [
     "strassen_matmul",
     "strassen_weight",
     "strassen_weight_layout",
+    "sum_weight_blocks",
     "warp_candidates",
 ]
