@@ -49,7 +49,8 @@ def assert_right(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) ->
 def test_artifacts_of_all_features_are_kept() -> None:
     assert NAMES == [
         "branches", "depthwise_convolution", "direct_convolution", "half_precision", "inputs_and_outputs",
-        "integers_and_booleans", "loop", "lstm_with_state", "parallel_kernels", "resizing", "running_sum", "sorting",
+        "integers_and_booleans", "loop", "lstm_with_state", "packed_at_load", "parallel_kernels", "resizing",
+        "running_sum", "sorting",
         "transformer_block", "unknown_section", "winograd_convolution",
     ]  # fmt: skip
 

@@ -62,6 +62,12 @@ def winograd_convolution() -> Graph:
     return n.end(n.conv_relu(n.max_pool(x, 2, 2), 16, 3, pad=1))
 
 
+def packed_at_load() -> Graph:
+    """A convolution by Winograd's method, whose weight the artifact's code transforms when it is loaded."""
+    n = Network("packed_at_load")
+    return n.end(n.conv_relu(n.input("data", "float32", (1, 16, 12, 12)), 16, 3, pad=1))
+
+
 def direct_convolution() -> Graph:
     """Direct convolutions with strides, padding, dilation and a folded batch normalization, in blocked layouts."""
     n = Network("direct_convolution")
@@ -208,6 +214,7 @@ NETWORKS: Mapping[str, Callable[[], Graph]] = {
     f.__name__: f
     for f in (
         winograd_convolution,
+        packed_at_load,
         direct_convolution,
         depthwise_convolution,
         transformer_block,

@@ -19,6 +19,9 @@ const PAGE = 4096;
 const LEAF_BYTES = 4 << 20;
 const SECTIONS = ["library", "parameters"];
 const DEVICE_SECTION = "kernels"; // which artifacts for devices have
+const PACKING_SECTION = "packing"; // of artifacts whose library packs the parameters
+const KNOWN = [...SECTIONS, DEVICE_SECTION, PACKING_SECTION];
+const MOST_PACKING_BYTES = 4096;
 const LEAST_BLOCK_BYTES = 64;
 const ENTRY = "run";
 const MOST_BYTES = 2 ** 48;
@@ -79,7 +82,8 @@ class Parameter {
 /**
  * The artifact in bytes, its manifest checked; `library`, `parameters` and, for a device, `kernels` are sections,
  * checked when they are read. `memory` is what each device has, {isHost, arrays, parameters, workspace}, and `blocks` are
- * the parts of memory of a run, {size, isHost}: inputs, outputs, then parameters and workspace of each device.
+ * the parts of memory of a run, {size, isHost}: inputs, outputs, then parameters and workspace of each device. `packing`
+ * are the bytes of packed parameters and of the workspace that packing them takes, {packed, workspace}, or nothing.
  *
  * Throws ArtifactError for bytes that are cut short, altered, of another version or no artifact.
  */
@@ -105,6 +109,7 @@ export async function readArtifact(bytes) {
     library: sections.get("library"),
     parameters: sections.get("parameters"),
     kernels: sections.get(DEVICE_SECTION),
+    packing: await packingOf(sections, parameterBytes),
     steps,
     actions: actionsOf(fields.launches ?? [], blocks, steps.length),
   };
@@ -153,7 +158,7 @@ function sectionsOf(value, first, bytes) {
     const size = integerOf(fields.size, `the size of ${what}`, 0, MOST_BYTES);
     const count = Math.ceil(size / LEAF_BYTES);
     const leaves = listOf(fields.leaves, `the digests of ${what}`, count);
-    if (booleanOf(fields.required, `whether ${what} is required`) && ![...SECTIONS, DEVICE_SECTION].includes(name)) {
+    if (booleanOf(fields.required, `whether ${what} is required`) && !KNOWN.includes(name)) {
       throw new ArtifactError(`${what} is required, but this sateen-web does not know it; renew sateen-web`);
     }
     if (start + size > bytes.length) {
@@ -176,6 +181,22 @@ function sectionsOf(value, first, bytes) {
     }
   }
   return found;
+}
+
+async function packingOf(sections, parameterBytes) {
+  const section = sections.get(PACKING_SECTION);
+  if (section === undefined) return undefined;
+  if (sections.has(DEVICE_SECTION) || section.bytes.length > MOST_PACKING_BYTES) {
+    const found = sections.has(DEVICE_SECTION) ? "one for kernels of devices" : `${section.bytes.length} bytes`;
+    throw new ArtifactError(`expected a packing for a library, of at most ${MOST_PACKING_BYTES} bytes, found ${found}`);
+  }
+  const what = "the packing of parameters";
+  const fields = fieldsOf(parse(await contentOf(section), what), what, ["packed", "workspace", "kept"], { more: false });
+  integerOf(fields.kept, "the bytes of parameters that runs read", 0, parameterBytes);
+  return {
+    packed: integerOf(fields.packed, "the size of packed parameters", 1, MOST_BYTES),
+    workspace: integerOf(fields.workspace, "the workspace of the packing", 0, MOST_BYTES),
+  };
 }
 
 function parametersOf(value, what) {

@@ -7,6 +7,8 @@ import { Library } from "./library.js";
 import { timed } from "./timing.js";
 
 const ENTRY = "run";
+const PACK = "pack";
+const LEAST_BLOCK_BYTES = 64;
 const UINT8 = ELEMENT_TYPES.get("uint8");
 
 /** The network of an artifact, its module compiled and its parameters in memory. */
@@ -30,13 +32,20 @@ export class WasmNetwork {
   static async of(artifact, options) {
     const library = await Library.of(await contentOf(artifact.library), options);
     try {
-      const blocks = artifact.blocks.slice(-2).map(({ size }) => ({ type: UINT8, shape: [size] }));
-      const parameters = [...artifact.inputs, ...artifact.outputs, ...blocks];
-      checkEntry(library, parameters);
+      const [stored, workspace] = artifact.blocks.slice(-2).map(({ size }) => block(size));
+      const packed = artifact.packing === undefined ? [] : [block(artifact.packing.packed)];
+      const parameters = [...artifact.inputs, ...artifact.outputs, stored, ...packed, workspace];
+      checkFunction(library, ENTRY, parameters);
       const arrays = parameters.map(({ type, shape }) => library.room(type, shape));
       const network = new WasmNetwork(artifact, library, arrays);
+      const place = arrays.at(-2 - packed.length);
       for await (const { start, leaf } of artifact.parameters.checkedLeaves()) {
-        library.bytesOf(arrays.at(-2)).set(leaf, start);
+        library.bytesOf(place).set(leaf, start);
+      }
+      if (artifact.packing !== undefined) {
+        const scratch = block(artifact.packing.workspace);
+        checkFunction(library, PACK, [stored, ...packed, scratch]);
+        library.bind(PACK, [place, arrays.at(-2), library.room(scratch.type, scratch.shape)])();
       }
       return network;
     } catch (error) {
@@ -80,9 +89,14 @@ export class WasmNetwork {
   }
 }
 
-/** Throws ArtifactError unless the library says of itself what the manifest says. */
-function checkEntry(library, expected) {
-  const found = (library.functions.get(ENTRY)?.parameters ?? []).map((p) => parameterOf(p, "arguments"));
+/** Bytes that a function takes. */
+function block(size) {
+  return { type: UINT8, shape: [Math.max(size, LEAST_BLOCK_BYTES)] };
+}
+
+/** Throws ArtifactError unless the library says of a function what the manifest says. */
+function checkFunction(library, name, expected) {
+  const found = (library.functions.get(name)?.parameters ?? []).map((p) => parameterOf(p, "arguments"));
   const forms = (parameters) => parameters.map(({ type, shape }) => `${type.name}[${shape}]`).join(", ");
   if (forms(found) !== forms(expected)) {
     throw new ArtifactError(

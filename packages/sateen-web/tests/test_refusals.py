@@ -13,6 +13,7 @@ import pytest
 
 from sateen.graph_ir import build, workloads
 from sateen.runtime import Artifact
+from sateen.runtime.artifact import packed
 
 HEADER = struct.Struct("<8sIIQQ32s")
 
@@ -239,3 +240,19 @@ def test_sources_and_options_without_meaning(mlp: Artifact, refusal: Callable[[b
         ),
         "ArgumentError: expected Float32Array for float32, found Int8Array",
     ]
+
+
+@pytest.mark.parametrize(
+    ("packing", "words"),
+    [
+        ({"packed": 0, "workspace": 0, "kept": 0}, "the size of packed parameters"),
+        ({"packed": 64, "workspace": 0, "kept": 1 << 40}, "the bytes of parameters that runs read"),
+        ({"packed": 64, "workspace": 0}, "expected the packing of parameters to have packed, workspace, kept"),
+        ({"packed": 64, "workspace": 0, "kept": 0}, "it belongs to another artifact"),
+    ],
+)
+def test_a_packing_that_does_not_fit(
+    packing: dict[str, int], words: str, mlp: Artifact, refusal: Callable[[bytes], object]
+) -> None:
+    sections = {"library": mlp.library, "packing": json.dumps(packing).encode(), "parameters": mlp.parameters}
+    assert words in str(refusal(packed(mlp.fields(), sections)))

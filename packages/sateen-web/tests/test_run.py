@@ -11,6 +11,7 @@ import pytest
 
 from sateen.frontends import from_onnx
 from sateen.graph_ir import OPS, Graph, build, parse_graph, workloads
+from sateen.graph_ir.workloads.network import Network
 from sateen.runtime import load
 
 MODELS = Path(__file__).parents[4] / "shared" / "models" / "onnx"
@@ -119,3 +120,11 @@ graph chosen
   output %chosen
 """
     compare(parse_graph(text, OPS), {}, 0)
+
+
+def test_parameters_that_are_packed_when_they_are_loaded(compare: Callable[..., None]) -> None:
+    network = Network("winograd")
+    x = network.conv_relu(network.input("data", "float32", (1, 16, 64, 64)), 64, 3, pad=1)
+    graph = network.end(network.conv_relu(x, 16, 3, pad=1))
+    assert build(graph, "wasm32").packing is not None
+    compare(graph, {})

@@ -239,18 +239,24 @@ def test_strict_numerics_leave_winograd_out(sateen, tmp_path):
     graph = onnx.helper.make_graph([node], "conv", [data], [out], [onnx.numpy_helper.from_array(weight, "weight")])
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "conv.onnx")
     told = {}
-    for numerics in ("default", "strict"):
-        ran = sateen("compile", "conv.onnx", "-o", "conv.sateen", "--numerics", numerics, "--json")
+    for choice in (("--numerics", "default"), ("--numerics", "strict"), ("--parameters", "packed")):
+        ran = sateen("compile", "conv.onnx", "-o", "conv.sateen", *choice, "--json")
         assert ran.status == 0
-        told[numerics] = [json.loads(ran.out)[f"parameter_{kind}"] for kind in ("bytes", "growth_bytes")]
-    assert told["strict"] == [weight.nbytes, 0]
-    assert told["default"] == [weight.nbytes * 64 // 9, weight.nbytes * 55 // 9]
+        facts = json.loads(ran.out)
+        told[choice[1]] = [facts[kind] for kind in ("parameter_bytes", "packed_bytes", "parameter_growth_bytes")]
+    transformed = weight.nbytes * 64 // 9
+    assert told["strict"] == [weight.nbytes, 0, 0]
+    assert told["default"] == [weight.nbytes, transformed, transformed - weight.nbytes]
+    assert told["packed"] == [transformed, 0, transformed - weight.nbytes]
     for verb in (
-        ["compile", "conv.onnx", "-o", "conv.sateen"],
+        ["compile", "conv.onnx", "-o", "conv.sateen", "--parameters", "packed"],
         ["export", "conv.onnx", "--as", "shared", "-o", "conv.so"],
     ):
         shown = sateen(*verb).out
         assert "\n225 KB of the parameters are for faster methods; --numerics strict does without\n" in shown
+    shown = sateen("compile", "conv.onnx", "-o", "conv.sateen").out
+    assert "parameters 36.9 KB, 262 KB packed when loaded), workspace" in shown
+    assert "262 KB packed when loaded" in sateen("inspect", "conv.sateen").out
 
 
 def test_denormals_are_flushed_where_that_is_asked_for(sateen, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from sateen.graph_ir.compile import build, driver, lowered, network_target
 from sateen.graph_ir.compile.driver import MOST_OPTIMISED_STEPS
-from sateen.graph_ir.compile.parameter_block import pack_parameters
+from sateen.graph_ir.compile.parameter_block import pack_parameters, stored_parameters
 from sateen.graph_ir.ir import Array, Graph, GraphBuilder, parse_graph
 from sateen.graph_ir.ops import OPS, Abs, Concat, Conv, MatMul, MaxPool, Relu, Reshape, Tanh, Transpose
 from sateen.runtime import load
@@ -70,15 +70,21 @@ def convolutions() -> Graph:
     return g.finish()
 
 
-def interpreted(graph: Graph, inputs: dict[str, Array], *, timed: bool = False) -> dict[str, Array]:
-    """The outputs of the entry by the interpreter, which traps what it must not do."""
-    network = lowered(graph, network_target("llvm"), timed=timed)
+def interpreted(
+    graph: Graph, inputs: dict[str, Array], *, timed: bool = False, parameters: str = "packed"
+) -> dict[str, Array]:
+    """The outputs of the entry by the interpreter, which traps what it must not do, after `pack` if there is one."""
+    network = lowered(graph, network_target("llvm"), timed=timed, parameters=parameters)
     outputs = {v.name: np.zeros(v.type.physical_shape, v.type.dtype.numpy) for v in network.graph.outputs}
-    parameters = np.frombuffer(bytes(pack_parameters(network.graph, network.plan)), "uint8")
+    blocks = [np.frombuffer(bytes(pack_parameters(stored_parameters(network))), "uint8")]
     workspace = np.zeros(max(network.plan.workspace_bytes, 64), "uint8")
+    if network.packing is not None:
+        blocks.append(np.zeros(network.blocks.packed_bytes, "uint8"))
+        scratch = np.zeros(max(network.packing.plan.workspace_bytes, 64), "uint8")
+        run(network.packing.entry, [*blocks, scratch], kernels=network.kernels)
     clock = [np.zeros(b.shape[0].value, "int64") for b in network.entry.parameters if b.name == "clock"]
-    given = [inputs[v.name] for v in network.graph.inputs]
-    run(network.entry, [*given, *outputs.values(), *clock, parameters, workspace], kernels=network.kernels)
+    given = [inputs[v.name] for v in network.graph.inputs if v not in network.blocks.packed]
+    run(network.entry, [*given, *outputs.values(), *clock, *blocks, workspace], kernels=network.kernels)
     for stamps in clock:
         assert len(stamps) == len(network.calls) + 1
         assert np.all(np.diff(stamps) > 0)
@@ -91,6 +97,18 @@ def test_convolutions_and_views(timed):
     found = interpreted(graph, {"x": x}, timed=timed)
     for name, expected in load(build(graph)).run({"x": x}).items():
         np.testing.assert_allclose(found[name], expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_parameters_are_packed_by_a_function_of_their_own(timed):
+    g = GraphBuilder("packed")
+    x, w = g.input("x", "float32", (1, 16, 12, 12)), g.parameter("w", array(32, 16, 3, 3))
+    wide = g.add(Relu(), g.add(Conv(pads=(1, 1, 1, 1)), x, w))
+    g.output(g.add(Conv(), wide, g.parameter("v", array(3, 32, 1, 1)), name="y"))
+    graph, data = g.finish(), array(1, 16, 12, 12)
+    assert lowered(graph, network_target("llvm"), parameters="trained").packing is not None
+    trained, packed = (interpreted(graph, {"x": data}, timed=timed, parameters=form) for form in ("trained", "packed"))
+    np.testing.assert_array_equal(trained["y"], packed["y"])
 
 
 @pytest.mark.parametrize(("most", "start"), [(9, True), (1, True), (0, True), (9, False)])

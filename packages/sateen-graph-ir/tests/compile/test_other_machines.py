@@ -34,8 +34,15 @@ int main(void) {
   if (!file || fread(input, sizeof *input, ELEMENTS_IN, file) != ELEMENTS_IN) return 1;
   sateen_host one = *network_sateen_default_host();
   one.threads = 1;
+#ifdef NETWORK_PACKED_BYTES
+  static _Alignas(64) unsigned char packed[NETWORK_PACKED_BYTES];
+  int32_t status = network_pack(&one, packed, workspace);
+  if (status == 0) status = network_run(&one, input, alone, packed, workspace);
+  if (status == 0) status = network_run(NULL, input, shared, packed, workspace);
+#else
   int32_t status = network_run(&one, input, alone, workspace);
   if (status == 0) status = network_run(NULL, input, shared, workspace);
+#endif
   if (status != 0) fputs(network_sateen_status_message(status), stderr);
   return status != 0 || !save("alone", alone) || !save("shared", shared);
 }

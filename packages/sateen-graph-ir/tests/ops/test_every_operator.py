@@ -36,6 +36,7 @@ from sateen.graph_ir.ops import (
     gather_scatter,
     normalization,
     pooling,
+    preparations,
     products,
     quantization,
     recurrent,
@@ -191,6 +192,8 @@ CASES: list[Case] = [
     (convolution.Conv(pads=(1, 1, 1, 1)), (f(1, 8, 5, 9), f(8, 8, 3, 3), f(8))),
     (convolution.ConvTranspose(strides=(2, 2)), (f(1, 8, 3, 4), f(8, 8, 3, 3), f(8))),
     (convolution.WinogradConv(2), (f(1, 8, 6, 6), f(8, 8, 4, 4) / 9)),
+    (preparations.WinogradWeight(2), (f(8, 6, 3, 3),)),
+    (preparations.StrassenWeight(), (f(8, 6),)),
     (products.Det(), (f(2, 4, 4),)),
     (products.MatMul(), (f(2, 5, 9), f(9, 17))),
     (products.StrassenMatMul(), (f(1, 4, 8), f(7, 4, 8))),
@@ -282,7 +285,7 @@ def test_inference_agrees_with_the_definition_and_text_keeps_the_operator(op, ar
 
 OF_KNOWN_SIZES = (
     attention.Attention, convolution.WinogradConv, products.StrassenMatMul, bfloat.BfloatConv, bfloat.BfloatMatMul,
-    control.If, control.Loop, control.While, Fused,
+    *preparations.OPS, control.If, control.Loop, control.While, Fused,
 )  # fmt: skip
 """Operators that take no open dimensions: those that passes make once sizes are known, and those whose bodies, here,
 take inputs of known sizes."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sateen.graph_ir.compile.parameter_block import pack_parameters
+from sateen.graph_ir.compile.parameter_block import StoredParameters, pack_parameters
 from sateen.graph_ir.ir import GraphBuilder, Node, TensorType, Value
 from sateen.graph_ir.memory import plan_memory
 from sateen.graph_ir.ops import ConvertLayout, Relu, Transpose
@@ -70,5 +70,7 @@ def test_what_only_moves_elements_is_a_view_of_them():
     found = graph.parameters[packed]
     assert np.shares_memory(found, weight)
     assert np.array_equal(found, pack(weight.T, Layout.parse("Ba2b")))
-    block = pack_parameters(graph, plan_memory(graph)).whole()
-    assert np.frombuffer(block, "float32", 32, plan_memory(graph).parameters[packed]).tolist() == found.ravel().tolist()
+    plan = plan_memory(graph)
+    places = [(plan.parameters[v], data) for v, data in graph.parameters.items()]
+    block = pack_parameters(StoredParameters(plan.parameter_bytes, places)).whole()
+    assert np.frombuffer(block, "float32", 32, plan.parameters[packed]).tolist() == found.ravel().tolist()

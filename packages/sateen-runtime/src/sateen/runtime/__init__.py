@@ -37,6 +37,7 @@ from sateen.runtime.model import Model, load
 from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
 from sateen.runtime.ndarray import NDArray, array, empty, from_dlpack
 from sateen.runtime.outputs import Outputs
+from sateen.runtime.packing import Packing
 from sateen.runtime.sessions import (
     ConnectedSession,
     Connection,
@@ -98,6 +99,7 @@ __all__ = [
     "OpenDevice",
     "OutOfMemoryError",
     "Outputs",
+    "Packing",
     "Parameter",
     "SateenError",
     "ScheduleError",

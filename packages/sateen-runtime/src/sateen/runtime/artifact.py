@@ -2,7 +2,7 @@
 
     header    64 bytes: magic, format version, where sections begin, place, size and SHA-256 of the manifest
     manifest  JSON: producer, target, inputs, outputs, workspace sizes, options, place and digests of each section
-    sections  native library, parameters, kernels of a device; each at a multiple of 4096 bytes
+    sections  native library, packing, parameters, kernels of a device; each at a multiple of 4096 bytes
 
 `artifact_reader` reads it and trusts nothing that it has not checked.
 """
@@ -37,7 +37,8 @@ from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
 from sateen.runtime.network_module import description_of, network_module
 from sateen.runtime.network_source import SOURCE_MAGIC, network_source
-from sateen.runtime.signature import ENTRY, Parameter, Signature
+from sateen.runtime.packing import LEAST_BLOCK_BYTES, Packing
+from sateen.runtime.signature import ENTRY, PACK, Parameter, Signature
 from sateen.runtime.static_archive import ARCHIVE_MAGIC, Footprint, code_sizes, network_archive, symbol_of
 from sateen.runtime.steps import Step
 from sateen.runtime.target import Target
@@ -53,6 +54,8 @@ SECTIONS = ("library", "parameters")
 """The sections that every artifact has."""
 DEVICE_SECTION = "kernels"
 """The section that artifacts for devices have."""
+PACKING_SECTION = "packing"
+"""The section of artifacts whose library packs the parameters."""
 
 _NO_DIGEST = "0" * 64
 
@@ -113,11 +116,15 @@ class Artifact:
     """What a run does on devices."""
     placed: tuple[DeviceBlocks, ...] = ()
     """What each device has, the host among them; empty for a network that is on one device as a whole."""
+    packing: Packing | None = None
+    """How the library packs the parameters when they are first loaded; None if they are in the form that it reads."""
+    digest: str = field(default="", compare=False, repr=False)
+    """Of one that was read: the digest of its manifest, which holds those of all sections."""
 
     def __repr__(self) -> str:
         return (
             f"Artifact({self.types}; {_machine(self.target)}, code {size(len(self.code))}, "
-            f"parameters {size(len(self.parameters))}, workspace {size(self.workspace_bytes)})"
+            f"parameters {self.parameter_text}, workspace {size(self.workspace_bytes)})"
         )
 
     def _repr_html_(self) -> str:
@@ -125,7 +132,7 @@ class Artifact:
             "target": self.target,
             "made by": self.producer,
             "code": size(len(self.code)),
-            "parameters": size(len(self.parameters)),
+            "parameters": self.parameter_text,
             "workspace": size(self.workspace_bytes),
             **{f"option {name}": value for name, value in self.options.items()},
         }
@@ -137,19 +144,45 @@ class Artifact:
         return f"{named(self.inputs)} -> {named([replace(p, is_output=False) for p in self.outputs])}"
 
     @property
+    def packed_bytes(self) -> int:
+        """The bytes of parameters that its first load packs."""
+        return 0 if self.packing is None else self.packing.packed
+
+    @property
+    def parameter_text(self) -> str:
+        """The bytes of its parameters in words: those in the file, and those that a process packs of them."""
+        packed = f", {size(self.packed_bytes)} packed when loaded" if self.packing is not None else ""
+        return f"{size(len(self.parameters))}{packed}"
+
+    @property
     def has_clock(self) -> bool:
         """Whether the library writes a clock after each step."""
         return bool(self.steps) and not self.kernels
 
     @property
     def signature(self) -> Signature:
-        """The signature of the library's function: inputs, outputs, a clock if steps are timed, parameters,
-        workspace."""
-        alignment = Target.parse(self.target).block_alignment
+        """The signature of the library's function: inputs, outputs, a clock if steps are timed, parameters, packed
+        parameters if there are any, workspace."""
         clock = [_block("clock", "int64", len(self.steps) + 1, 8, True)] if self.has_clock else []
-        parameters = _block("parameters", "uint8", max(len(self.parameters), 64), alignment, False)
-        workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), alignment, True)
-        return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, parameters, workspace))
+        packed = [] if self.packing is None else [self._bytes("packed", self.packing.packed, False)]
+        workspace = self._bytes("workspace", self.workspace_bytes, True)
+        return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, self._stored, *packed, workspace))
+
+    @property
+    def pack_signature(self) -> Signature | None:
+        """The signature of the library's function that packs parameters, if there is one."""
+        if self.packing is None:
+            return None
+        packed = self._bytes("packed", self.packing.packed, True)
+        return Signature(PACK, (self._stored, packed, self._bytes("workspace", self.packing.workspace, True)))
+
+    @property
+    def _stored(self) -> Parameter:
+        return self._bytes("parameters", len(self.parameters), False)
+
+    def _bytes(self, name: str, count: int, is_output: bool) -> Parameter:
+        alignment = Target.parse(self.target).block_alignment
+        return _block(name, "uint8", max(count, LEAST_BLOCK_BYTES), alignment, is_output)
 
     @property
     def launches(self) -> list[NetworkLaunch]:
@@ -202,7 +235,8 @@ class Artifact:
 
     def _sections(self) -> dict[str, bytes | memoryview | Content]:
         of_device = {DEVICE_SECTION: self.kernels} if self.kernels else {}
-        return {"library": self.library, "parameters": self.parameters, **of_device}
+        packing = {PACKING_SECTION: self.packing.to_json()} if self.packing is not None else {}
+        return {"library": self.library, **packing, "parameters": self.parameters, **of_device}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file. A concurrent reader of the path sees either the whole old file or the whole new one.
@@ -219,6 +253,7 @@ class Artifact:
     def export_library(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
 
+        Parameters that are packed when they are loaded are packed by the program: the header has a function for it.
         Existing files are replaced, both or neither, as by `save`. All names of its symbols, and those that the header
         declares, begin with `name`, so that a program links any number of networks (docs/c.md). Raises
         ArgumentError for a name that is no C identifier, ArtifactError for a library that is no ELF file and where it
@@ -226,7 +261,7 @@ class Artifact:
         """
         place = Path(path)
         self._require(CodeForm.LIBRARY)
-        header = header_of(self.signature, self.target, name, self.aliases)
+        header = header_of(self.signature, self.target, name, self.aliases, self.pack_signature)
         library = with_parameters(self.library, whole(self.parameters), place.name, partial(symbol_of, name))
         write_library(place, library, header)
 
@@ -280,13 +315,18 @@ class Artifact:
     def export_module(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a module of WebAssembly that holds the network with its parameters, needs nothing of its host, and has
         memory of its own; and beside it a JSON text (ending in .json) that says where inputs and outputs lie in that
-        memory (docs/c.md).
+        memory (docs/c.md). Parameters must be packed.
 
         Files are replaced as by `export_library`. Raises ArtifactError for an artifact whose code is no module, for one
         whose threads share memory, for what doesn't fit into 4 GiB, and where files can't be written.
         """
         place = Path(path)
         self._require(CodeForm.MODULE)
+        if self.packing is not None:
+            raise ArtifactError(
+                "expected parameters as the module reads them, found some that it is to pack first; compile the model "
+                "again: sateen export MODEL --as wasm, or build(…, parameters='packed')"
+            )
         made = network_module(self.library, whole(self.parameters), self.signature)
         write_library(place, made.content, description_of(made, name, self.target, self.signature), ".json")
 

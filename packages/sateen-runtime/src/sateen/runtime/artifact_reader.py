@@ -23,6 +23,7 @@ from sateen.runtime.artifact import (
     FORMAT_VERSION,
     HEADER,
     LEAF_BYTES,
+    PACKING_SECTION,
     PAGE,
     SECTIONS,
     Artifact,
@@ -31,6 +32,7 @@ from sateen.runtime.artifact import (
 from sateen.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, object_of, parse, text_of, texts_of
 from sateen.runtime.errors import ArgumentError, ArtifactError
 from sateen.runtime.files import open_regular
+from sateen.runtime.packing import Packing
 from sateen.runtime.signature import ENTRY, Parameter
 from sateen.runtime.steps import Step
 from sateen.runtime.verified import VerifiedFiles
@@ -42,7 +44,8 @@ _MOST_PARAMETERS = 65_535
 _MOST_LABELS = 1 << 20
 _MOST_DEVICES = 64
 _DIGEST_CHARACTERS = 64
-_KNOWN = (*SECTIONS, DEVICE_SECTION)
+_MOST_PACKING_BYTES = 4096
+_KNOWN = (*SECTIONS, DEVICE_SECTION, PACKING_SECTION)
 _FIELDS = ("producer", "target", "inputs", "outputs", "variants", "source", "options", "aliases", "sections")
 
 
@@ -94,24 +97,34 @@ def _read(
         first, raw = _manifest_bytes(view)
         fields = fields_of(parse(raw, "the manifest"), "the manifest", _FIELDS, more=True)
         sections = _sections(fields["sections"], first, len(view))
-        library = _code(view, sections["library"])
-        kernels = _code(view, sections[DEVICE_SECTION]) if DEVICE_SECTION in sections else b""
+        library = _copy_of(view, sections["library"])
+        kernels = _copy_of(view, sections[DEVICE_SECTION]) if DEVICE_SECTION in sections else b""
         parameters = view[sections["parameters"].start : sections["parameters"].end]
+        packing = _packing(view, sections, len(parameters))
         known = None if verified is None or descriptor is None else verified.of(descriptor)
         digest = hashlib.sha256(raw).hexdigest()
         if known is None or not known.is_verified(digest):
             sections["parameters"].check(parameters)
             if verified is not None and descriptor is not None and verified.of(descriptor) == known:
                 known.remember(digest)
-        return _artifact(fields, library, parameters, kernels)
+        return replace(_artifact(fields, library, parameters, kernels), packing=packing, digest=digest)
     except ArtifactError as error:
         raise ArtifactError(f"{name}: {error}") from None
 
 
-def _code(view: memoryview, section: _Section) -> bytes:
-    """A copy of the code in a section, checked."""
-    if (size := section.end - section.start) > _MOST_CODE_BYTES:
-        raise ArtifactError(f"expected a {section.name} of at most {_MOST_CODE_BYTES} bytes, found {size}")
+def _packing(view: memoryview, sections: Mapping[str, _Section], parameter_bytes: int) -> Packing | None:
+    """How parameters are packed, if they are. Raises ArtifactError for an artifact for devices that says so."""
+    if PACKING_SECTION not in sections:
+        return None
+    if DEVICE_SECTION in sections:
+        raise ArtifactError("expected parameters as kernels of devices read them, found some that are to be packed")
+    return Packing.from_json(_copy_of(view, sections[PACKING_SECTION], _MOST_PACKING_BYTES), parameter_bytes)
+
+
+def _copy_of(view: memoryview, section: _Section, most: int = _MOST_CODE_BYTES) -> bytes:
+    """A copy of a section, checked."""
+    if (size := section.end - section.start) > most:
+        raise ArtifactError(f"expected a {section.name} of at most {most} bytes, found {size}")
     code = bytes(view[section.start : section.end])
     section.check(code)
     return code

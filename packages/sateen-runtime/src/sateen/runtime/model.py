@@ -24,7 +24,8 @@ from sateen.runtime.module import CompiledFunction, Module, load_module
 from sateen.runtime.named_arrays import require_mapping, unknown, wrong_inputs
 from sateen.runtime.ndarray import ALIGNMENT, AnyArray, NDArray, allocator, array, compact, empty
 from sateen.runtime.outputs import Outputs
-from sateen.runtime.signature import ENTRY, Parameter, Signature
+from sateen.runtime.packing import LEAST_BLOCK_BYTES, PROCESS_BLOCKS, PackedBlock, Packing, drop_pages
+from sateen.runtime.signature import Parameter, Signature
 from sateen.runtime.target import Target, generation_of
 from sateen.runtime.verified import VerifiedFiles
 
@@ -52,9 +53,10 @@ class Model:
         """For a network with timed steps: ticks of the processor at the beginning of the last run and after each of its
         steps."""
         self._blocks: tuple[NDArray, ...] = ()
+        self._packed_block: PackedBlock | None = None
         if isinstance(network, Module):
-            self._function = _entry(artifact, network)
-            self._give_blocks()
+            self._function = _function(artifact.signature, network)
+            self._give_blocks(network)
         else:
             self._function = network
         self._inputs = tuple(p.name for p in artifact.inputs)
@@ -77,15 +79,31 @@ class Model:
         """Where an input or output is computed or read."""
         return self.device if self.launched is None else self.launched.device_of(position)
 
-    def _give_blocks(self) -> None:
+    def _give_blocks(self, module: Module) -> None:
         """The memory that a function of the host gets besides inputs and outputs."""
         artifact = self.artifact
         block = NDArray.of(np.frombuffer(whole(artifact.parameters) or bytes(64), np.uint8))
         parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
+        packed = () if artifact.packing is None else (self._packed(artifact.packing, module, parameters),)
         workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
         self.clock = empty((len(artifact.steps) + 1,), "int64") if artifact.has_clock else None
         clock = () if self.clock is None else (self.clock,)
-        self._blocks = (*clock, parameters, workspace)
+        self._blocks = (*clock, parameters, *packed, workspace)
+
+    def _packed(self, packing: Packing, module: Module, parameters: NDArray) -> NDArray:
+        """The packed parameters, which models of one artifact share; the first one of them packs."""
+        artifact, signature = self.artifact, self.artifact.pack_signature
+        assert signature is not None
+        pack = _function(signature, module)
+
+        def fill(block: NDArray) -> None:
+            pack(parameters, block, empty((int(signature.parameters[-1].shape[0]),), "uint8"))
+            if isinstance(artifact.parameters, memoryview):
+                drop_pages(artifact.parameters, packing.kept)
+
+        key = artifact.digest or (id(artifact.parameters), id(artifact.library))
+        self._packed_block = PROCESS_BLOCKS.of(key, (artifact.parameters, artifact.library))
+        return self._packed_block.filled(max(packing.packed, LEAST_BLOCK_BYTES), fill)
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
@@ -161,6 +179,7 @@ class Model:
         with self._lock.current:
             self._function = None
             self._blocks = ()
+            self._packed_block = None
             self._given.clear()
 
     def __enter__(self) -> Self:
@@ -179,7 +198,7 @@ class Model:
         facts = {
             "compiled for": self.artifact.target,
             "on": str(self.device) if self._function else "closed",
-            "parameters": size(len(self.artifact.parameters)),
+            "parameters": self.artifact.parameter_text,
             "workspace": size(self.artifact.workspace_bytes),
         }
         return html_table("model", facts, *parameter_rows(self.inputs, self.outputs))
@@ -300,9 +319,9 @@ def _check_generation(target: Target, device: OpenDevice) -> None:
         )
 
 
-def _entry(artifact: Artifact, module: Module) -> CompiledFunction:
-    """The function that runs the network. The code generator chooses the names of parameters, so they may differ."""
-    function, expected = module.functions.get(ENTRY), artifact.signature
+def _function(expected: Signature, module: Module) -> CompiledFunction:
+    """A function of a network's library. The code generator chooses the names of parameters, so they may differ."""
+    function = module.functions.get(expected.name)
     if function is None or _forms(function.signature) != _forms(expected):
         found = "no such function" if function is None else str(function.signature)
         raise ArtifactError(

@@ -1,9 +1,9 @@
-"""The C header of an exported network: sizes, shapes, and a function that runs it on pointers (docs/c.md)."""
+"""The C header of an exported network: sizes, shapes, and functions that run it on pointers (docs/c.md)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from string import Template
@@ -34,7 +34,7 @@ $sizes
 extern "C" {
 #endif
 
-int32_t $function(const sateen_host *host, DLTensor *const *args, int32_t n);
+$declared
 const void *$parameters(void);
 const sateen_host *$default_host(void);
 const char *$status_message(int32_t status);
@@ -43,9 +43,12 @@ const char *$status_message(int32_t status);
 }
 #endif
 
-/* Runs the network on compact arrays. The workspace is aligned to $alignment bytes and belongs to the caller: calls at
- * one time need one each. host may be NULL. Returns 0, or a status for $status_message. */
-static inline int32_t ${name}_run(const sateen_host *host, $arguments)
+$functions
+#endif
+""")
+
+_CALL = Template("""\
+static inline int32_t ${name}(const sateen_host *host, $arguments)
 {
     DLTensor sateen_tensors[$count];
     DLTensor *sateen_args[$count];
@@ -70,9 +73,15 @@ $shapes
     }
     return $function(host, sateen_args, $count);
 }
-
-#endif
 """)
+_RUN = """\
+/* Runs the network on compact arrays. The workspace is aligned to {alignment} bytes and belongs to the caller: calls at
+ * one time need one each. host may be NULL. Returns 0, or a status for {status_message}. */
+"""
+_PACK = """\
+/* Packs the parameters for {name}_run, which reads packed memory only: call it once for any number of runs. packed and
+ * the workspace are aligned to {alignment} bytes and belong to the caller. Returns what {name}_run returns. */
+"""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
@@ -83,7 +92,7 @@ _RESERVED = frozenset(
         register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
         and bool catch class delete explicit export false friend mutable namespace new not operator or private protected
         public template this throw true try typename using virtual xor
-        DLTensor NULL host i int32_t int64_t kDLCPU run uint8_t workspace
+        DLTensor NULL host i int32_t int64_t kDLCPU pack packed run uint8_t workspace
         """,
     )
 )
@@ -100,8 +109,10 @@ def header_of(
     target: str,
     name: str,
     aliases: Mapping[str, str] = MappingProxyType({}),
+    pack: Signature | None = None,
 ) -> str:
-    """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
+    """The header for C99 and C++ of a network whose last parameters are the blocks `parameters`, `packed` if there is a
+    function `pack` that fills it, and `workspace`.
 
     All names that it defines and declares begin with `name`. `aliases` are the outputs that may use the memory of an
     input. Raises ArgumentError if `name` is no C identifier, TargetError if `target` is not the text of a target.
@@ -111,14 +122,27 @@ def header_of(
             f"expected a C identifier as the name of the network, which the header doesn't use itself, found {name!r}"
         )
     symbol = partial(symbol_of, name)
-    all_of = signature.parameters
-    *arrays, parameters, workspace = all_of
+    blocks = 2 if pack is None else 3
+    arrays, (parameters, *packed, workspace) = signature.parameters[:-blocks], signature.parameters[-blocks:]
     upper = name.upper()
     names = _c_names(arrays, (f"{name}_", f"{upper}_"))
     given = [*zip(arrays, names, strict=True), (workspace, "workspace")]
     c_inputs = {p.name: c for p, c in given if not p.is_output}
     shared = {output: f", which may have the memory of {c_inputs[own]}" for output, own in aliases.items()}
-    sizes = [line for p, c in given[:-1] for line in _size_macros(f"{upper}_{c.upper()}", p)]
+    sizes = {"PARAMETER": parameters.shape[0], "WORKSPACE": workspace.shape[0]}
+    signatures = [signature]
+    stored = f"{symbol('sateen_parameters')}()"
+    blocks_in_c = [*(["const void *packed"] if packed else []), "void *workspace"]
+    arguments = [*(f"{_c_type(p)} *{c}" for p, c in zip(arrays, names, strict=True)), *blocks_in_c]
+    told = {"name": name, "alignment": workspace.alignment, "status_message": symbol("sateen_status_message")}
+    data = [*names, stored, *(["packed"] if packed else []), "workspace"]
+    functions = [_RUN.format(**told) + _function(f"{name}_run", symbol, signature, arguments, data)]
+    if pack is not None:
+        sizes |= {"PACKED": packed[0].shape[0], "WORKSPACE": max(sizes["WORKSPACE"], pack.parameters[-1].shape[0])}
+        signatures.append(pack)
+        taken = ["void *packed", "void *workspace"]
+        made = _function(f"{name}_pack", symbol, pack, taken, [stored, "packed", "workspace"])
+        functions.insert(0, _PACK.format(**told) + made)
     return _HEADER.substitute(
         target=Target.parse(target),
         described="\n".join(
@@ -127,20 +151,31 @@ def header_of(
             for p, c in given
         ),
         upper=upper,
-        name=name,
         sizes="\n".join(
             [
-                *sizes,
-                f"#define {upper}_WORKSPACE_BYTES {workspace.shape[0]}",
-                f"#define {upper}_PARAMETER_BYTES {parameters.shape[0]}",
+                *(line for p, c in given[:-1] for line in _size_macros(f"{upper}_{c.upper()}", p)),
+                *(f"#define {upper}_{block}_BYTES {count}" for block, count in sizes.items()),
             ]
         ),
-        function=symbol(signature.name),
+        declared="\n".join(
+            f"int32_t {symbol(s.name)}(const sateen_host *host, DLTensor *const *args, int32_t n);" for s in signatures
+        ),
         parameters=symbol("sateen_parameters"),
         default_host=symbol("sateen_default_host"),
         status_message=symbol("sateen_status_message"),
-        alignment=workspace.alignment,
-        arguments=", ".join([*(f"{_c_type(p)} *{c}" for p, c in given[:-1]), "void *workspace"]),
+        functions="\n".join(functions),
+    )
+
+
+def _function(
+    name: str, symbol: Callable[[str], str], signature: Signature, arguments: Sequence[str], data: Sequence[str]
+) -> str:
+    """A function in C that calls one of the ABI on pointers, of which `data` are its arguments."""
+    all_of = signature.parameters
+    return _CALL.substitute(
+        name=name,
+        function=symbol(signature.name),
+        arguments=", ".join(arguments),
         count=len(all_of),
         shapes="\n".join(
             f"    int64_t sateen_shape{i}[] = {{{', '.join(map(str, p.shape))}}};"
@@ -151,7 +186,7 @@ def header_of(
         bits=", ".join(str(p.dtype.bits) for p in all_of),
         ranks=", ".join(str(len(p.shape)) for p in all_of),
         extents=", ".join(f"sateen_shape{i}" if p.shape else "NULL" for i, p in enumerate(all_of)),
-        data=", ".join([*names, f"{symbol('sateen_parameters')}()", "workspace"]),
+        data=", ".join(data),
     )
 
 

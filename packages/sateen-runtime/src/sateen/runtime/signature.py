@@ -18,6 +18,8 @@ from sateen.runtime.errors import ArgumentError, ArtifactError
 FORMAT_VERSION = 1
 ENTRY = "run"
 """The function that runs a network."""
+PACK = "pack"
+"""The function that packs the parameters of a network."""
 
 Extent = int | str
 """An extent or a stride, in elements: a number, or the name of a symbol that the call binds."""

@@ -53,6 +53,7 @@ def compile_model(
                 placed=compilation.placed,
                 target_host=compilation.target_host,
                 machine=machine,
+                parameters="trained" if compilation.parameters is None else compilation.parameters,
                 timed=timed,
                 static=static,
                 observer=observer,
@@ -134,5 +135,6 @@ def _require_default(path: Path, compilation: Compilation) -> None:
     if not compilation.is_default:
         raise click.UsageError(
             "--weights, --from, --to, --target, --place, --target-host, --shape, --dim, --bind, --numerics, "
-            f"--no-shipped-records, --denormals, --records and --machine are for models; {path} is compiled already"
+            "--no-shipped-records, --denormals, --parameters, --records and --machine are for models; "
+            f"{path} is compiled already"
         )

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sateen.frontends.command.arguments import FILE, by_name, named, named_device, named_extent, named_shape
-from sateen.graph_ir.compile import host_of, network_target
+from sateen.graph_ir.compile import PARAMETER_FORMS, host_of, network_target
 from sateen.graph_ir.passes import Known, nothing_known
 from sateen.graph_ir.tune import Records, ShippedRecords
 from sateen.runtime import DeviceKind, Target, TargetError
@@ -20,7 +20,7 @@ from sateen.tensor_ir.ir import DENORMALS
 from sateen.tensor_ir.targets import read_machine
 from sateen.topi.methods import NUMERICS
 
-_PLAIN = "llvm", "default", "keep", None, True
+_PLAIN = "llvm", "default", "keep", None, True, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,15 @@ class Compilation:
     target_host: str = "llvm"
     machine: Path | None = None
     """The file of the machine that choices are made for."""
+    parameters: str | None = None
+    """The form of parameters in the file; None where the verb decides."""
 
     @property
     def is_default(self) -> bool:
         is_whole = not self.placed and self.target_host == "llvm" and self.machine is None
         read_as_it_is = is_whole and not (self.shapes or self.dims or self.bindings or self.weights or self.is_cut)
-        plain = (self.target, self.numerics, self.denormals, self.records, self.shipped) == _PLAIN
+        given = (self.target, self.numerics, self.denormals, self.records, self.shipped, self.parameters)
+        plain = given == _PLAIN
         return read_as_it_is and plain
 
     @property
@@ -118,6 +121,12 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="The machine that methods are chosen for, as `sateen doctor --measure -o FILE` writes it.",
     )
+    @click.option(
+        "--parameters",
+        type=click.Choice(PARAMETER_FORMS),
+        show_default="trained; packed for what export writes but npm",
+        help="trained: a small file, whose first load packs them; packed: as kernels read them, which loads only map.",
+    )
     @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `sateen tune` to choose by.")
     @click.option(
         "--shipped-records/--no-shipped-records",
@@ -140,6 +149,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         cache: bool,
         numerics: str,
         denormals: str,
+        parameters: str | None,
         records: Path | None,
         machine: Path | None,
         shipped: bool,
@@ -161,6 +171,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             by_name("--place", elsewhere),
             target_host,
             machine,
+            parameters,
         )
         return verb(compilation=given, **others)
 

@@ -63,6 +63,7 @@ def compile_(
                 "bytes": output.stat().st_size,
                 "library_bytes": len(artifact.code),
                 "parameter_bytes": len(artifact.parameters),
+                "packed_bytes": artifact.packed_bytes,
                 "parameter_growth_bytes": growth.bytes,
                 "workspace_bytes": artifact.workspace_bytes,
                 "target": artifact.target,
@@ -74,9 +75,10 @@ def compile_(
     workspace = int(artifact.signature.parameters[-1].shape[0])
     say(
         f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.code))}, parameters "
-        f"{size(len(artifact.parameters))}), workspace {size(workspace)}, in {seconds:.2f} s"
+        f"{artifact.parameter_text}), workspace {size(workspace)}, in {seconds:.2f} s"
     )
-    growth.tell()
+    if artifact.packing is None:
+        growth.tell()
     if artifact.form is CodeForm.ARCHIVE and (is_without_system(artifact.target) or limits.is_given):
         footprint = artifact.footprint
         say(f"flash {footprint.flash} bytes: {flash_text(footprint)}")

@@ -26,7 +26,7 @@ from sateen.runtime.display import counted, size
 @dataclass(frozen=True, slots=True)
 class Form:
     """A form of exports: its name, the target where none is given, the suffix of the file that describes the code
-    beside it, and what writes it.
+    beside it, what writes it, and the form of parameters in it unless the command line names one.
 
     With `static` a model is compiled to a static archive. `also` is a kind of target that it takes besides that of
     `target`.
@@ -38,6 +38,7 @@ class Form:
     write: Callable[[Artifact, Path, str], None]
     static: bool = False
     also: str = ""
+    parameters: str = "packed"
 
 
 FORMS = {
@@ -47,7 +48,7 @@ FORMS = {
         Form("static", "llvm", ".h", Artifact.export_archive, static=True),
         Form("c", "c", ".h", Artifact.export_source),
         Form("wasm", "wasm32", ".json", Artifact.export_module),
-        Form("npm", "wasm32", "", write_npm_package, also="webgpu"),
+        Form("npm", "wasm32", "", write_npm_package, also="webgpu", parameters="trained"),
         Form("kernels", "opencl", "", write_kernels),
     )
 }
@@ -125,7 +126,7 @@ def export(
         )
     else:
         say(f"{output}: {size(output.stat().st_size)}, and {beside.name}")
-    if not as_json:
+    if not as_json and artifact.packing is None:
         growth.tell()
 
 
@@ -141,6 +142,8 @@ def _show_folder(folder: Path, artifact: Artifact, named: Mapping[str, str | int
 
 def _for_form(compilation: Compilation, form: Form) -> Compilation:
     """The options of compiling for a form. Raises UsageError for a target that gives code of another kind."""
+    if compilation.parameters is None:
+        compilation = replace(compilation, parameters=form.parameters)
     if compilation.target == "llvm":
         return replace(compilation, target=form.target)
     check_target(compilation)

@@ -27,6 +27,7 @@ class ParameterGrowth:
 
 
 def _read_bytes(graph: Graph) -> int:
-    """The bytes of the parameters that nodes read."""
-    read = {value for node in graph.nodes for value in node.inputs if value is not None}
-    return sum(data.nbytes for value, data in graph.parameters.items() if value in read)
+    """The bytes of the parameters that runs read, in the forms in which they do."""
+    constants = graph.constants()
+    read = {v for node in graph.nodes if constants.isdisjoint(node.outputs) for v in node.inputs}
+    return sum(v.type.bytes for v in constants & read)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sateen.graph_ir.compile.device_network import DeviceNetwork, device_network
 from sateen.graph_ir.compile.lowered_network import LoweredNetwork, lower_network
-from sateen.graph_ir.compile.parameter_block import pack_parameters
+from sateen.graph_ir.compile.parameter_block import pack_parameters, stored_parameters
 from sateen.graph_ir.compile.parameters import bind_parameters
 from sateen.graph_ir.compile.placement import NOWHERE, host_of, placing
 from sateen.graph_ir.compile.steps import steps_of
@@ -26,7 +26,7 @@ from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.records import Records, ShippedRecords
 from sateen.graph_ir.version import __version__
-from sateen.runtime import ArgumentError, Artifact, CodegenError, Parameter, Target, TargetError
+from sateen.runtime import ArgumentError, Artifact, CodegenError, Packing, Parameter, Target, TargetError
 from sateen.runtime.signature import ENTRY, Metadata
 from sateen.runtime.static_archive import PARAMETER_DATA
 from sateen.tensor_ir import Machine, ObjectCache
@@ -62,6 +62,9 @@ LONGEST_SONAME = 128
 MOST_OPTIMISED_STEPS = 1000
 """The most steps of an entry that LLVM optimises, which takes it 0.1 ms for each. It gains a nanosecond for each."""
 
+PARAMETER_FORMS = ("trained", "packed")
+"""The forms in which a file may hold parameters."""
+
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
@@ -82,6 +85,7 @@ def lowered(
     placed: Placed = NOWHERE,
     target_host: Target | str = "llvm",
     machine: Machine | None = None,
+    parameters: str = "packed",
 ) -> LoweredNetwork:
     """The part of `build` before code generation: the passes, then `lower_network`, where a `maker` may make the
     kernels. The options are those of `build`, `shipped` the records that come with sateen for the target."""
@@ -91,11 +95,18 @@ def lowered(
         known = shipped.after(known)
     first: Pipeline = (partial(bind_dims, dims=dims), require_sizes, *placing(target, placed))
     chosen_for = _machine(target, host, machine)
-    passes = default_pipeline(target, numerics, known, host, chosen_for) if pipeline is None else pipeline
+    passes = default_pipeline(target, numerics, known, host, chosen_for, parameters) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=target.kind, host_kind="" if host is None else host.kind)
     optimised = run_pipeline(graph, (*first, *passes, last), observer)
     return lower_network(
-        optimised, target, maker=maker, timed=timed, denormals=denormals, target_host=host, machine=chosen_for
+        optimised,
+        target,
+        maker=maker,
+        timed=timed,
+        denormals=denormals,
+        target_host=host,
+        machine=chosen_for,
+        parameters=parameters,
     )
 
 
@@ -152,6 +163,7 @@ def build(
     placed: Placed = NOWHERE,
     target_host: Target | str = "llvm",
     machine: Machine | None = None,
+    parameters: str = "trained",
 ) -> Artifact:
     """Compile a graph into an artifact.
 
@@ -169,21 +181,26 @@ def build(
     changes the result. `placed` says which nodes of a network for a device are elsewhere (place_devices), by name or by
     a function, as in `{"sort1": "cpu"}`; `target_host` is the processor that computes those on the host.
     `machine` is what methods and schedules are chosen for, by default that of the target; the options contain its
-    digest if it is another (docs/machines.md).
+    digest if it is another (docs/machines.md). `parameters` trained keeps the file as small as the parameters: code in
+    it packs them when it is first loaded. packed stores what kernels read, for loads that only map it; so do devices, C
+    text and static archives always.
 
     Raises InferenceError, LoweringError, CodegenError, LinkError, each of which names the node; TargetError for a kind
     of target without networks, and for marks and hosts that don't fit the target; and ArgumentError for anything but a
-    graph with outputs, `params` of another type, marks of what is no node, unknown `denormals`, a machine
-    that is not the target's kind, and records together with a pipeline.
+    graph with outputs, `params` of another type, marks of what is no node, unknown `denormals` or `parameters`, a
+    machine that is not the target's kind, and records together with a pipeline.
     """
     if denormals not in DENORMALS:
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
+    if parameters not in PARAMETER_FORMS:
+        raise ArgumentError(f"expected parameters {' or '.join(PARAMETER_FORMS)}, found {parameters!r}")
     complete = network_target(target)
     bound = bind_parameters(_required(graph), {} if params is None else params)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_methods takes them")
     kind = TARGET_KINDS[complete.kind]
     is_object_code = kind.has_libraries
+    is_archive = is_object_code and (static or System.of(complete.triple) is System.NONE)
     compiler = GroupCompiler(complete, workers, cache, machine)
     ours = ShippedRecords(complete, machine) if shipped else None
     network = lowered(
@@ -202,16 +219,18 @@ def build(
         placed=placed,
         target_host=target_host,
         machine=machine,
+        parameters=parameters if is_object_code and not is_archive else "packed",
     )
     made: DeviceNetwork | None = None
     if is_object_code:
         assert network.entry is not None
-        entry = compile_functions([network.entry], complete, optimised=len(network.calls) <= MOST_OPTIMISED_STEPS)
+        public = [network.entry, *([] if network.packing is None else [network.packing.entry])]
+        entry = compile_functions(public, complete, optimised=len(network.calls) <= MOST_OPTIMISED_STEPS)
         codes = [*compiler.finish(network.names), entry.code]
         told = str(with_features(complete))
-        metadata = Metadata(_producer(), told, (signature_of(network.entry),))
+        metadata = Metadata(_producer(), told, tuple(map(signature_of, public)))
         try:
-            library, stack_bytes = _library(codes, metadata, complete, _soname(graph.name), static=static)
+            library, stack_bytes = _library(codes, metadata, complete, _soname(graph.name), static=is_archive)
         except UndefinedSymbolError as error:
             refused = CodegenError(str(error))
             if error.number < len(network.names):
@@ -229,15 +248,13 @@ def build(
     return Artifact(
         _producer(),
         told,
-        tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs),
+        tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs if v not in network.blocks.packed),
         tuple(_parameter(name, v.type, True) for v, name in names.items()),
         network.plan.workspace_bytes if made is None else made.memory[0].workspace,
         library,
         pack_parameters(
-            network.graph,
-            network.plan,
+            stored_parameters(network, [HOST] if made is None else [m.device for m in made.memory]),
             lift_parameters(bound).parameters.values(),
-            [HOST] if made is None else [m.device for m in made.memory],
         ),
         options={
             **({} if numerics == "default" else {"numerics": numerics}),
@@ -254,21 +271,30 @@ def build(
         kernels=b"" if made is None else made.kernels,
         actions=() if made is None else made.actions,
         placed=made.memory if made is not None and len(made.memory) > 1 else (),
+        packing=_packing(network),
     )
+
+
+def _packing(network: LoweredNetwork) -> Packing | None:
+    """What an artifact says about the packing of its parameters."""
+    if network.packing is None:
+        return None
+    return Packing(network.blocks.packed_bytes, network.packing.plan.workspace_bytes, network.blocks.kept)
 
 
 def _library(
     codes: Sequence[bytes], metadata: Metadata, target: Target, soname: str, *, static: bool
 ) -> tuple[bytes, int | None]:
-    """The shared library of a network's code, or its static archive, which a machine without a system always gets, with
-    the depth of its stack where that is known."""
-    if static or System.of(target.triple) is System.NONE:
+    """The shared library of a network's code, or its static archive with the depth of its stack where that is
+    known."""
+    if static:
         more = STATIC_PARAMETERS_TEXT + freestanding_text(target)
         objects = [*codes, *companion_codes(target, metadata, more)]
         archive = link_static(objects, target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
         return archive, stack_depth(objects, target.triple, ENTRY)
     objects = [*codes, *companion_codes(target, metadata, PARAMETERS_TEXT)]
-    exports = (*EXPORTS, *pool_symbols(target.triple, features_of(target)))
+    own = [function.name for function in metadata.functions]
+    exports = (*dict.fromkeys((*own, *EXPORTS)), *pool_symbols(target.triple, features_of(target)))
     return link(objects, target.triple, exports, soname), None
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sateen.graph_ir import ops
+from sateen.graph_ir.compile.packing import ParameterBlocks
 from sateen.graph_ir.ir import HOST, Graph, Node, TensorType, Value
 from sateen.graph_ir.memory import Location, MemoryPlan
 from sateen.runtime.dtype import DType
-from sateen.runtime.signature import ENTRY
+from sateen.runtime.signature import ENTRY, PACK
 from sateen.tensor_ir.ir import (
     INT64,
     Allocate,
@@ -46,13 +47,14 @@ def build_entry(
     kernels: Mapping[Node, str],
     copies: Mapping[TensorType, str],
     plan: MemoryPlan,
-    name: str = ENTRY,
+    blocks: ParameterBlocks,
     *,
     timed: bool = False,
     denormals: str = "keep",
     alignment: int = 64,
 ) -> Function:
-    """`name`(inputs…, outputs…, parameters, workspace): the last two are blocks of bytes, at multiples of `alignment`.
+    """`run`(inputs…, outputs…, parameters, workspace): the last two are blocks of bytes, at multiples of `alignment`. A
+    network with a packing has the block that this fills between them; the values in it are the graph's last inputs.
 
     `kernels` names the kernel of each node, including those in bodies of control nodes, and `copies` the kernel that
     copies a value. With `timed`, a vector of int64 comes before the parameters: the processor's
@@ -61,24 +63,47 @@ def build_entry(
     """
     outside: dict[Value, Buffer] = {}
     for v in (*graph.inputs, *graph.outputs):
-        if v not in outside:
+        if v not in outside and v not in blocks.packed:
             outside[v] = Buffer(
                 v.name, tuple(map(const, v.type.physical_shape)), v.type.dtype, alignment=v.type.dtype.bytes
             )
-    parameters = _block("parameters", plan.parameter_blocks.get(HOST, 0), alignment)
+    parameters, packed = _parameter_blocks(blocks, alignment)
     workspace = _block("workspace", plan.workspaces.get(HOST, 0), alignment)
     given: dict[Value, Place] = {v: (buffer, 0) for v, buffer in outside.items()}
-    given.update((v, (parameters, offset)) for v, offset in plan.parameters.items())
+    given |= _parameter_places(blocks, parameters, packed)
     steps = _Writer(kernels, copies).steps(graph, plan, given, (workspace, 0))
-    arguments = [*outside.values(), parameters, workspace]
+    held = [parameters, packed] if blocks.packed else [parameters]
+    arguments = [*outside.values(), *held, workspace]
     written = {*(outside[v] for v in graph.outputs), workspace}
     if timed:
         clock = Buffer("clock", (const(len(steps) + 1),), INT64, alignment=INT64.bytes)
         steps = [Timestamp(clock, 0), *(s for i, step in enumerate(steps, 1) for s in (step, Timestamp(clock, i)))]
-        arguments.insert(-2, clock)
+        arguments.insert(arguments.index(parameters), clock)
         written.add(clock)
     shared = frozenset(outside[v] for pair in graph.aliases.items() for v in pair)
-    return Function(name, tuple(arguments), frozenset(written), sequence(*steps), shared, denormals)
+    return Function(ENTRY, tuple(arguments), frozenset(written), sequence(*steps), shared, denormals)
+
+
+def build_pack_entry(
+    graph: Graph, kernels: Mapping[Node, str], plan: MemoryPlan, blocks: ParameterBlocks, *, alignment: int = 64
+) -> Function:
+    """`pack`(parameters, packed, workspace): fills a block with what the packing of a network, `graph`, gives."""
+    parameters, packed = _parameter_blocks(blocks, alignment)
+    workspace = _block("workspace", plan.workspaces.get(HOST, 0), alignment)
+    given = _parameter_places(blocks, parameters, packed)
+    steps = _Writer(kernels, {}).steps(graph, plan, given, (workspace, 0))
+    return Function(PACK, (parameters, packed, workspace), frozenset({packed, workspace}), sequence(*steps))
+
+
+def _parameter_blocks(blocks: ParameterBlocks, alignment: int) -> tuple[Buffer, Buffer]:
+    """The block of the file, and the one that the packing fills."""
+    stored, packed = blocks.stored_bytes, blocks.packed_bytes
+    return _block("parameters", stored, alignment), _block("packed", packed, alignment)
+
+
+def _parameter_places(blocks: ParameterBlocks, parameters: Buffer, packed: Buffer) -> dict[Value, Place]:
+    stored: dict[Value, Place] = {v: (parameters, offset) for v, offset in blocks.stored.items()}
+    return stored | {v: (packed, offset) for v, offset in blocks.packed.items()}
 
 
 def _block(name: str, size: int, alignment: int) -> Buffer:

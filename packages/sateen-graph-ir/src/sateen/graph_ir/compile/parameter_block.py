@@ -1,16 +1,17 @@
-"""All parameters of a network at the places of its memory plan."""
+"""The parameters of a network at their places in the file."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
 import numpy as np
 
-from sateen.graph_ir.ir import HOST, Array, Graph
-from sateen.graph_ir.memory import MemoryPlan
+from sateen.graph_ir.compile.lowered_network import LoweredNetwork
+from sateen.graph_ir.ir import HOST, Array
 from sateen.runtime import Device, empty
 from sateen.runtime.fork_safe import ForkSafeLock
 from sateen.runtime.threads import Threads
@@ -94,25 +95,39 @@ def _copy(array: Array, start: int, place: Array) -> None:
         _copy(array[first + rows], 0, place[end:])
 
 
-def pack_parameters(
-    graph: Graph, plan: MemoryPlan, given: Iterable[Array] = (), devices: Sequence[Device] = (HOST,)
-) -> ParameterBlock:
-    """The parameters of a graph at the places of the plan, the block of each of its `devices` after the other.
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredParameters:
+    """What a file holds: bytes, and the byte offset and data of each parameter in them."""
 
-    They are packed on demand, except those in the memory of `given` arrays that others may still write to: these are
-    packed at once.
+    size: int
+    places: Sequence[tuple[int, Array]]
+
+
+def stored_parameters(network: LoweredNetwork, devices: Sequence[Device] = (HOST,)) -> StoredParameters:
+    """The parameters that the file holds: the block of each device after the other."""
+    plan, packing = network.plan, network.packing
+    data = {**network.graph.parameters, **({} if packing is None else packing.graph.parameters)}
+    if packing is not None:
+        return StoredParameters(network.blocks.stored_bytes, [(n, data[v]) for v, n in network.blocks.stored.items()])
+    sizes = [plan.parameter_blocks.get(device, 0) for device in devices]
+    starts = dict(zip(devices, accumulate(sizes, initial=0), strict=False))
+    return StoredParameters(sum(sizes), [(starts[v.device] + n, data[v]) for v, n in plan.parameters.items()])
+
+
+def pack_parameters(stored: StoredParameters, given: Iterable[Array] = ()) -> ParameterBlock:
+    """The content of a section of parameters.
+
+    They are copied to their places on demand, except those in the memory of `given` arrays that others may still write
+    to: these are copied at once.
     """
     changing = {id(owner) for owner in map(_owner, given) if not _is_of_bytes(owner)}
 
-    def lasting(array: Array) -> Array:
-        return np.array(array, order="C") if id(_owner(array)) in changing else array
+    def lasting(place: tuple[int, Array]) -> tuple[int, Array]:
+        start, array = place
+        return start, np.array(array, order="C") if id(_owner(array)) in changing else array
 
-    sizes = [plan.parameter_blocks.get(device, 0) for device in devices]
-    starts = dict(zip(devices, accumulate(sizes, initial=0), strict=False))
-    places = [starts[v.device] + offset for v, offset in plan.parameters.items()]
     with Threads() as threads:
-        arrays = threads.map(lasting, [graph.parameters[value] for value in plan.parameters])
-        return ParameterBlock(max(64, sum(sizes)), list(zip(places, arrays, strict=True)))
+        return ParameterBlock(max(64, stored.size), list(threads.map(lasting, stored.places)))
 
 
 def _owner(array: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from sateen.graph_ir.evaluate.by_definition import evaluate_op
 from sateen.graph_ir.ir import Array, Graph, GraphBuilder, Node, note_node
 from sateen.graph_ir.kernels import GroupKey, group_key, lower_group
-from sateen.graph_ir.ops import ConvertLayout, Fused, Transpose
+from sateen.graph_ir.ops import ConvertLayout, Fused, PreparedWeight, Transpose
 from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import CompiledModule, Machine, build_functions
 from sateen.tensor_ir.ir import Const
@@ -46,6 +46,10 @@ class NativeEvaluator:
             if isinstance(node.op, Transpose):
                 data = data.transpose(node.op.permutation)
             return [rearranged(data, target.type.memory_layout)]
+        if isinstance(node.op, PreparedWeight) and _is_row_major(node):
+            (data,) = inputs
+            assert data is not None
+            return [node.op.prepared(data)]
         if self._is_small(node):
             return evaluate_op(node, inputs)
         body = _body(node)

@@ -176,6 +176,15 @@ class Graph:
         """The node that computes each value."""
         return {v: node for node in self.nodes for v in node.outputs}
 
+    def constants(self) -> set[Value]:
+        """The parameters, and the values that nodes compute of parameters alone."""
+        found: set[Value] = set(self.parameters)
+        for node in self.nodes:
+            inputs = {v for v in node.inputs if v is not None}
+            if inputs and inputs <= found:
+                found.update(node.outputs)
+        return found
+
     def consumers(self) -> dict[Value, list[Node]]:
         """The nodes that read each value, in order, once per read."""
         result: dict[Value, list[Node]] = {}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from sateen.graph_ir.ir import Array, Graph, Node, Problem, TensorType, Value
 from sateen.graph_ir.kernels.groups import lower_group
 from sateen.graph_ir.ops import Fused
@@ -73,9 +71,8 @@ def problem_kernel(problem: SolvedProblem, machine: Machine) -> Function:
 
 def _prepared(given: TensorType | None, preparation: Preparation) -> TensorType:
     """The type of a constant that is prepared."""
-    assert given is not None
-    form = preparation.function(np.broadcast_to(np.zeros((), given.dtype.numpy), given.static_shape))
-    return TensorType.of(given.dtype, form.shape)
+    (form,) = operators.types_of(preparation.operator, [given])
+    return form
 
 
 def _node(substitution: Substitution, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Node:

@@ -143,7 +143,7 @@ def plan_memory(
         least += _most_alive(blocks)
     parameters: dict[Value, int] = {}
     ends: dict[Device, int] = {}
-    for value in graph.parameters:
+    for value in _by_first_use(graph):
         parameters[value] = ends.get(value.device, 0)
         ends[value.device] = parameters[value] + _aligned(value.type.bytes, _alignment(value.device))
     return MemoryPlan(
@@ -158,6 +158,12 @@ def plan_memory(
         bodies,
         least,
     )
+
+
+def _by_first_use(graph: Graph) -> list[Value]:
+    """The parameters in the order in which nodes read them, so that a run reads a file from its start to its end."""
+    read = (v for node in graph.nodes for v in node.inputs if v is not None and v in graph.parameters)
+    return list(dict.fromkeys((*read, *graph.parameters)))
 
 
 def _largest(workspaces: Sequence[Mapping[Device, int]]) -> dict[Device, int]:

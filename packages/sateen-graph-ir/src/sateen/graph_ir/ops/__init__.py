@@ -120,6 +120,7 @@ from sateen.graph_ir.ops.pooling import (
     MaxPool,
     MaxPoolIndices,
 )
+from sateen.graph_ir.ops.preparations import PreparedWeight, StrassenWeight, WinogradWeight
 from sateen.graph_ir.ops.products import Det, MatMul, StrassenMatMul
 from sateen.graph_ir.ops.quantization import Dequantize, Quantize
 from sateen.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
@@ -279,6 +280,7 @@ __all__ = [
     "PRelu",
     "Pad",
     "Power",
+    "PreparedWeight",
     "PsRoiPool",
     "Quantize",
     "Reciprocal",
@@ -316,6 +318,7 @@ __all__ = [
     "Split",
     "Sqrt",
     "StrassenMatMul",
+    "StrassenWeight",
     "Subtract",
     "SuppressRecords",
     "Tan",
@@ -332,6 +335,7 @@ __all__ = [
     "Where",
     "While",
     "WinogradConv",
+    "WinogradWeight",
     "Xor",
     "copying",
     "installed_operators",

@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.bfloat import BfloatConv, rounded
+from sateen.graph_ir.ops.element_wise import Cast
+from sateen.graph_ir.ops.preparations import WinogradWeight
 from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution
@@ -24,7 +26,6 @@ from sateen.topi.computations.convolution import (
     Winograd,
     WinogradTiles,
     winograd_loss,
-    winograd_weight,
 )
 from sateen.topi.computations.products import Tiled, Warped
 from sateen.topi.computations.strips import Strips
@@ -116,12 +117,12 @@ class Conv(Windowed):
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, DirectBfloat):
             bfloat = BfloatConv(self.strides, self.pads, self.dilations)
-            return Substitution(bfloat, method.of_pairs, {1: Preparation(rounded)}, {0: BFLOAT16})
+            return Substitution(bfloat, method.of_pairs, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
         if not isinstance(method, Winograd | WinogradTiles):
             return None
         op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)
-        transform = op.transform
-        prepared = Preparation(partial(winograd_weight, f=transform), partial(winograd_loss, f=transform))
+        weight = WinogradWeight(op.tile, op.stride)
+        prepared = Preparation(weight, weight.prepared, partial(winograd_loss, f=op.transform))
         return Substitution(op, method.of_tiles, {1: prepared})
 
     def layouts_by(

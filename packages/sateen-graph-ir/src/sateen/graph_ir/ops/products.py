@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.bfloat import BfloatMatMul, rounded
+from sateen.graph_ir.ops.element_wise import Cast
+from sateen.graph_ir.ops.preparations import StrassenWeight
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import products
 from sateen.topi.computations.products import BfloatPanels, Packed, PackedBfloat, Strassen, Tiled, Warped, determinant
@@ -67,10 +69,11 @@ class MatMul(Operator):
 
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, Strassen):
-            return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(products.strassen_weight)})
+            prepared = StrassenWeight()
+            return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(prepared, prepared.prepared)})
         if isinstance(method, PackedBfloat):
             panels = BfloatPanels(method.rows, method.vectors)
-            return Substitution(BfloatMatMul(), panels, {1: Preparation(rounded)}, {0: BFLOAT16})
+            return Substitution(BfloatMatMul(), panels, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
         return None
 
     def layouts_by(

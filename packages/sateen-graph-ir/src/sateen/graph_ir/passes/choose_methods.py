@@ -30,13 +30,14 @@ def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default",
     """Give each node with a choice the method that is known or, if none is, estimated to be fastest.
 
         parameter %w: float32[64, 64, 3, 3]; %y = conv(%x, %w, %b) {pads=(1, 1, 1, 1)}; %z = mat_mul(%a, %c)
-        =>  parameter %w.1: float32[64, 64, 8, 8]
+        =>  %w.1 = winograd_weight(%w) {tile=6}
             %y = winograd_conv(%x, %w.1, %b) {tile=6, pads=(1, 1, 1, 1)} by blocks(rows=1, columns=10, vectors=2)
             %z = mat_mul(%a, %c) by packed(vectors=3)
 
-    A method that takes a constant in another form replaces the node's operator by another one. It is used only if it
-    loses no more than MOST_LOSS with the constant and `numerics` allow it. Known methods that are no candidates of the
-    problem do not count. Requires: static types. Runs before choose_layouts.
+    A method that takes a constant in another form replaces the node's operator by another one, and a node of its own
+    gives the constant that form. It is used only if it loses no more than MOST_LOSS with the constant and `numerics`
+    allow it. Known methods that are no candidates of the problem do not count. Requires: static types. Runs before
+    choose_layouts.
     """
     rewriter = GraphRewriter(graph)
     prepared: dict[tuple[Value, Operator], Value] = {}
@@ -122,13 +123,11 @@ def _prepared(
     position: int,
     prepared: dict[tuple[Value, Operator], Value],
 ) -> Value:
-    """The parameter for a prepared constant, shared by all nodes of equal operators that read it."""
+    """The prepared form of a constant, shared by all nodes that read it in this form."""
     assert value is not None
-    key = value, way.operator
+    key = value, way.prepared[position].operator
     if key not in prepared:
-        data = constant_of(value, rewriter.constant, rewriter.producer)
-        assert data is not None
-        prepared[key] = rewriter.parameter(value.name, way.prepared[position].function(data), value.device)
+        prepared[key] = rewriter.insert(way.prepared[position].operator, value, name=value.name)
     return prepared[key]
 
 

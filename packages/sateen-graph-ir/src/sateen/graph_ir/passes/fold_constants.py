@@ -19,8 +19,8 @@ MOST_BYTES = 1 << 26
 MOST_POINTS_PER_BYTE = 64
 """Evaluations of an expression (`work_of`) per byte of parameters and of `MOST_BYTES`: some seconds."""
 
-Worth = Callable[[int, int], bool]
-"""Whether results of so many bytes are better stored than computed at run time from so many other bytes."""
+Worth = Callable[[Node, int], bool]
+"""Whether the results of a node are better stored than computed at run time from so many bytes."""
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -31,7 +31,7 @@ def fold_constants(graph: Graph) -> Graph:
 
     Nodes that compute an output of the graph stay, as do the parameters that nothing reads any more.
     """
-    return fold_where(graph, lambda result, source: result <= source + MOST_GROWTH)
+    return fold_where(graph, lambda node, source: bytes_of(node.outputs) <= source + MOST_GROWTH)
 
 
 def fold_where(graph: Graph, is_worth: Worth) -> Graph:
@@ -40,14 +40,7 @@ def fold_where(graph: Graph, is_worth: Worth) -> Graph:
     Other nodes stay, but may be evaluated on the way to those. For any model, the memory and the work of evaluation are
     bounded by a multiple of its parameters. Control flow stays, since its duration is known only at run time.
     """
-    given = _bytes(graph.parameters)
-    room, points = MOST_TIMES * given + MOST_BYTES, MOST_POINTS_PER_BYTE * (given + MOST_BYTES)
-    sources = _sources(graph, room)
-    choice = _choose(graph, sources, is_worth)
-    affordable = _affordable(choice.evaluated, room, points)
-    if len(affordable) < len(choice.evaluated):
-        choice = _choose(graph, {node: sources[node] for node in affordable}, is_worth)
-
+    choice = choose_folded(graph, is_worth)
     data = _evaluate(choice, graph.parameters)
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
@@ -56,6 +49,30 @@ def fold_where(graph: Graph, is_worth: Worth) -> Graph:
         elif node in choice.staying:
             rewriter.keep(node)
     return rewriter.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class FoldChoice:
+    """The decision about nodes: those to evaluate, in order; those whose results become parameters; those that stay.
+
+    No node that stays reads any of the others.
+    """
+
+    evaluated: Sequence[Node]
+    folded: frozenset[Node]
+    staying: frozenset[Node]
+
+
+def choose_folded(graph: Graph, is_worth: Worth) -> FoldChoice:
+    """What `fold_where` evaluates."""
+    given = bytes_of(graph.parameters)
+    room, points = MOST_TIMES * given + MOST_BYTES, MOST_POINTS_PER_BYTE * (given + MOST_BYTES)
+    sources = _sources(graph, room)
+    choice = _choose(graph, sources, is_worth)
+    affordable = _affordable(choice.evaluated, room, points)
+    if len(affordable) < len(choice.evaluated):
+        choice = _choose(graph, {node: sources[node] for node in affordable}, is_worth)
+    return choice
 
 
 def _sources(graph: Graph, most: int) -> dict[Node, int]:
@@ -67,25 +84,13 @@ def _sources(graph: Graph, most: int) -> dict[Node, int]:
         inputs = {v for v in node.inputs if v is not None}
         static = all(v.type.is_static for v in (*inputs, *node.outputs))
         calm = node.op.is_pure and not isinstance(node.op, Control)
-        if static and calm and inputs <= least.keys() and _bytes(node.outputs) <= most:
+        if static and calm and inputs <= least.keys() and bytes_of(node.outputs) <= most:
             source = sources[node] = sum(least[v] for v in inputs)
             least |= {v: min(source, v.type.bytes) for v in node.outputs}
     return sources
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """The decision about nodes: those to evaluate, in order; those whose results become parameters; those that stay.
-
-    No node that stays reads any of the others.
-    """
-
-    evaluated: Sequence[Node]
-    folded: frozenset[Node]
-    staying: frozenset[Node]
-
-
-def _choose(graph: Graph, sources: Mapping[Node, int], is_worth: Worth) -> _Choice:
+def _choose(graph: Graph, sources: Mapping[Node, int], is_worth: Worth) -> FoldChoice:
     read: set[Value | None] = set(graph.outputs)
     used: set[Value | None] = set()
     evaluated: list[Node] = []
@@ -94,7 +99,7 @@ def _choose(graph: Graph, sources: Mapping[Node, int], is_worth: Worth) -> _Choi
     for node in reversed(graph.nodes):
         is_read = not read.isdisjoint(node.outputs)
         is_output = any(v in graph.outputs for v in node.outputs)
-        if node not in sources or is_output or (is_read and not is_worth(_bytes(node.outputs), sources[node])):
+        if node not in sources or is_output or (is_read and not is_worth(node, sources[node])):
             staying.add(node)
             read.update(node.inputs)
         elif is_read:
@@ -102,7 +107,7 @@ def _choose(graph: Graph, sources: Mapping[Node, int], is_worth: Worth) -> _Choi
         if node in folded or (node in sources and not used.isdisjoint(node.outputs)):
             evaluated.append(node)
             used.update(node.inputs)
-    return _Choice(evaluated[::-1], frozenset(folded), frozenset(staying))
+    return FoldChoice(evaluated[::-1], frozenset(folded), frozenset(staying))
 
 
 def _affordable(nodes: Iterable[Node], room: int, points: int) -> list[Node]:
@@ -115,7 +120,7 @@ def _affordable(nodes: Iterable[Node], room: int, points: int) -> list[Node]:
         key = node.computation_key
         if key not in known:
             known[key] = work_of(node)
-        size, work = _bytes(node.outputs), known[key]
+        size, work = bytes_of(node.outputs), known[key]
         if missing.isdisjoint(node.inputs) and size <= room and work <= points:
             room, points = room - size, points - work
             affordable.append(node)
@@ -124,7 +129,7 @@ def _affordable(nodes: Iterable[Node], room: int, points: int) -> list[Node]:
     return affordable
 
 
-def _evaluate(choice: _Choice, parameters: Mapping[Value, Array]) -> dict[Value, Array]:
+def _evaluate(choice: FoldChoice, parameters: Mapping[Value, Array]) -> dict[Value, Array]:
     """The results that become parameters; values between are dropped after their last reader."""
     data = dict(parameters)
     kept = {*parameters, *(v for node in choice.folded for v in node.outputs)}
@@ -140,5 +145,6 @@ def _evaluate(choice: _Choice, parameters: Mapping[Value, Array]) -> dict[Value,
     return data
 
 
-def _bytes(values: Iterable[Value]) -> int:
+def bytes_of(values: Iterable[Value]) -> int:
+    """The bytes of all these values."""
     return sum(v.type.bytes for v in values)

@@ -36,8 +36,12 @@ class Costs:
 
     graph: Graph
     machine: Machine
+    constants: frozenset[Value] = field(init=False)
     _choices: dict[tuple[Node, tuple[Layout | None, ...]], tuple[LayoutChoice, ...]] = field(default_factory=dict)
     _work: dict[Node, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constants", frozenset(self.graph.constants()))
 
     def choices(self, node: Node, layouts: Sequence[Layout | None], *, in_order: bool) -> Iterator[LayoutChoice]:
         """The choices of a node whose inputs have some layouts, best first; perhaps only those that keep axes in
@@ -64,8 +68,8 @@ class Costs:
         return max(FLOAT32.bytes * multiply_adds / rates.multiply_add_bytes, moved / rates.moved)
 
     def conversion(self, value: Value, given: Layout | None, needed: Layout | None) -> float:
-        """The cost of converting a value from one layout to another; parameters are converted at compile time."""
-        if given == needed or value in self.graph.parameters:
+        """The cost of converting a value from one layout to another; no run converts parameters."""
+        if given == needed or value in self.constants:
             return 0.0
         rates = self.machine.at(value.device.kind).rates
         return 2 * _bytes(value) / rates.moved + rates.conversion_cycles

@@ -17,9 +17,11 @@ from sateen.graph_ir.passes.optimise_bodies import optimise_bodies
 from sateen.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
 from sateen.graph_ir.passes.precompute_parameters import precompute_parameters
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
-from sateen.graph_ir.passes.runner import Pipeline
+from sateen.graph_ir.passes.reorder_parameters import reorder_parameters
+from sateen.graph_ir.passes.runner import Pass, Pipeline
 from sateen.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
 from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
+from sateen.graph_ir.passes.share_parameters import share_parameters
 from sateen.graph_ir.passes.simplify import simplify
 from sateen.graph_ir.passes.simplify_inference import simplify_inference
 from sateen.graph_ir.passes.sink_transposes import sink_transposes
@@ -36,11 +38,13 @@ def default_pipeline(
     known: Known = nothing_known,
     target_host: Target | None = None,
     machine: Machine | None = None,
+    parameters: str = "packed",
 ) -> Pipeline:
     """The passes that `build` runs before fusion, for a device with parts of the network on a host.
 
     `known` gives the measured methods (Records.best); `machine` is what estimates ask, by default that of the target.
-    Raises ArgumentError for unknown numerics.
+    `parameters` trained leaves nodes that give parameters a form of more bytes; those in bodies of control nodes are
+    evaluated anyway. Raises ArgumentError for unknown numerics.
     """
     machine = Machine.of(target, target_host) if machine is None else machine
     before: Pipeline = (
@@ -48,13 +52,13 @@ def default_pipeline(
         partial(choose_methods, machine=machine, numerics=numerics, known=known),
         pool_in_convolutions,
     )
-    after: Pipeline = (
-        partial(choose_layouts, machine=machine),
-        precompute_parameters,
-        remove_dead_nodes,
-        separate_concat_inputs,
-    )
-    return (*before, partial(optimise_bodies, before=before, after=after), *after)
+
+    def after(*store: Pass) -> Pipeline:
+        return (partial(choose_layouts, machine=machine), *store, remove_dead_nodes, separate_concat_inputs)
+
+    bodies = partial(optimise_bodies, before=before, after=after(precompute_parameters))
+    stored = (share_parameters, reorder_parameters) if parameters == "trained" else (precompute_parameters,)
+    return (*before, bodies, *after(*stored))
 
 
 def preparation(machine: Machine, numerics: str = "default") -> Pipeline:

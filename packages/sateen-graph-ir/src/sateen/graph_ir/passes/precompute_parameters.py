@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.ir import Graph
-from sateen.graph_ir.passes.fold_constants import fold_where
+from sateen.graph_ir.ir import Graph, Node
+from sateen.graph_ir.passes.fold_constants import bytes_of, fold_where
 
 MOST_GROWTH = 16
 """A result larger than its inputs by more than this factor is cheaper to compute than to read."""
@@ -21,4 +21,9 @@ def precompute_parameters(graph: Graph) -> Graph:
     Runs after choose_layouts. Nodes whose results are far larger than their inputs stay, as do those that compute an
     output of the graph.
     """
-    return fold_where(graph, lambda result, source: result <= MOST_GROWTH * max(source, LEAST_SOURCE))
+    return fold_where(graph, is_worth_reading)
+
+
+def is_worth_reading(node: Node, source: int) -> bool:
+    """Whether the results of a node are better read than computed in each run, from so many bytes."""
+    return bytes_of(node.outputs) <= MOST_GROWTH * max(source, LEAST_SOURCE)

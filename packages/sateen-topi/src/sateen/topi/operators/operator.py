@@ -42,12 +42,13 @@ class LayoutChoice:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """The preparation of a constant input at compile time.
+    """The preparation of a constant input: the operator that does it, and the same as a function while compiling.
 
     `loss` is the resulting error of an element, in proportion to Σ|w| of its terms times the largest input that it
     depends on.
     """
 
+    operator: Operator
     function: Callable[[Array], Array]
     loss: Callable[[Array], float] = lambda _: 0.0
 
