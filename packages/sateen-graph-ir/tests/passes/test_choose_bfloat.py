@@ -47,13 +47,13 @@ def operators(graph, target=FAST, numerics="fast"):
 def test_a_value_and_a_weight_are_rounded_once_for_all_products():
     after = choose_methods(products(), Machine.of(FAST), numerics="fast")
     verify_graph(after)
-    assert [type(n.op) for n in after.nodes] == [Relu, Cast, BfloatMatMul, Relu, BfloatMatMul]
+    assert [type(n.op) for n in after.nodes] == [Relu, Cast, Cast, BfloatMatMul, Relu, BfloatMatMul]
     assert len({n.inputs for n in after.nodes if isinstance(n.op, BfloatMatMul)}) == 1
     assert str(after.outputs[0].type.dtype) == "float32"
 
 
 def test_pointwise_convolutions_take_bfloat16():
-    assert operators(convolution()) == [Cast, BfloatConv, Relu]
+    assert operators(convolution()) == [Cast, Cast, BfloatConv, Relu]
 
 
 @pytest.mark.parametrize(
