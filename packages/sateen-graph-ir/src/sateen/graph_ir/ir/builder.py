@@ -130,9 +130,9 @@ class GraphBuilder:
     def append(self, node: Node) -> Node:
         """Add a finished node."""
         self._nodes.append(node)
-        self._producers.update((v, node) for v in node.outputs)
         self._number(node)
         for v in node.outputs:
+            self._producers[v] = node
             self._number(v)
         return node
 

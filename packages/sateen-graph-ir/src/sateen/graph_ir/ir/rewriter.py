@@ -26,8 +26,10 @@ class GraphRewriter:
         self.changed = False
         self.builder.reserve(graph)
         self._reads: dict[Value, int] = dict.fromkeys(graph.outputs, 1)
-        for v, nodes in graph.consumers().items():
-            self._reads[v] = self._reads.get(v, 0) + len(nodes)
+        for node in graph.nodes:
+            for operand in node.inputs:
+                if operand is not None:
+                    self._reads[operand] = self._reads.get(operand, 0) + 1
         for v in graph.inputs:
             self._values[v] = self.builder.declare(v)
         for v, data in graph.parameters.items():
@@ -42,11 +44,12 @@ class GraphRewriter:
 
     def keep(self, node: Node) -> None:
         """The node as it is, on the new values; types and devices are inferred again if those of its inputs changed."""
-        inputs = self.values(node.inputs)
-        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+        values = self._values
+        if all(v is None or values[v] is v for v in node.inputs):
             self.builder.append(node)
-            self._bind(node.outputs, node.outputs)
+            values.update(zip(node.outputs, node.outputs, strict=True))
             return
+        inputs = self.values(node.inputs)
         pairs = [(a, b) for a, b in zip(inputs, node.inputs, strict=True) if a is not None and b is not None]
         same_types = all(a is b or a.type == b.type for a, b in pairs)
         if same_types and all(a is b or a.device == b.device for a, b in pairs):

@@ -44,10 +44,12 @@ def verify_graph(graph: Graph, verified: Container[Node] = frozenset()) -> None:
             raise
         for v in node.outputs:
             define(v)
+    given: set[Value] = set()
     for v in graph.outputs:
         _require_known(v, known, "output")
-        if graph.outputs.count(v) > 1:
+        if v in given:
             raise InferenceError(f"graph {graph.name!r}: expected each output once, found {v} twice")
+        given.add(v)
     outputs = {v.name: v for v in graph.outputs}
     for name, labels in graph.labels.items():
         if name not in outputs:

@@ -32,7 +32,7 @@ def group_text(body: Graph) -> str:
 def facts_key(text: str, machine: Machine, target: Target) -> str:
     """SHA-256, in hexadecimal, of what the facts of a group's kernel depend on: its text, the machine, the target, and
     the sources of the packages that make kernels, with NumPy, which computes their constants."""
-    parts = [text, repr(machine), str(target), np.__version__, source_digest(*_SOURCES)]
+    parts = [text, repr(machine), str(target), np.__version__, *map(source_digest, _SOURCES)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

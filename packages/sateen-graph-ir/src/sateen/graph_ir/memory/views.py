@@ -46,9 +46,10 @@ def find_views(graph: Graph) -> Views:
     views: dict[Value, Location] = {}
     parts: set[Node] = set()
     concatenations: set[Node] = set()
+    outputs = set(graph.outputs)
     for node in graph.nodes:
         offsets = _parts_of_input(node)
-        if offsets is not None and not any(v in graph.outputs for v in node.outputs) and _can_lie(node, offsets):
+        if offsets is not None and outputs.isdisjoint(node.outputs) and _can_lie(node, offsets):
             source = node.inputs[0]
             assert source is not None
             views.update((v, Location(source, offset)) for v, offset in zip(node.outputs, offsets, strict=True))

@@ -19,13 +19,13 @@ def share_equal_nodes(graph: Graph) -> Graph:
     graph keeps its own name, so its node is never the one that is removed.
     """
     rewriter = GraphRewriter(graph)
-    first = _equal_parameters(graph)
+    first, outputs = _equal_parameters(graph), set(graph.outputs)
     known: dict[tuple[Operator, tuple[Value | None, ...], tuple[TensorType, ...]], tuple[Value, ...]] = {}
     for old, new in first.items():
         rewriter.stand_for(old, new)
     for node in graph.nodes:
         key = (node.op, rewriter.values(node.inputs), tuple(v.type for v in node.outputs))
-        if not node.op.is_pure or key not in known or any(v in graph.outputs for v in node.outputs):
+        if not node.op.is_pure or key not in known or not outputs.isdisjoint(node.outputs):
             rewriter.keep(node)
             known.setdefault(key, tuple(rewriter.value(v) for v in node.outputs))
         else:

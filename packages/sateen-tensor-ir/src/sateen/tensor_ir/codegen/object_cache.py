@@ -125,20 +125,20 @@ def code_key(functions: Sequence[tuple[str, str]], target: Target, *, internal: 
         *(f"{name} {structure}" for name, structure in functions),
         str(target),
         ".".join(map(str, llvm.llvm_version_info)),
-        source_digest(*_SOURCES),
+        *map(source_digest, _SOURCES),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @cache
-def source_digest(*packages: str) -> str:
-    """A digest of the sources of packages, so that a changed compiler finds no entries of the old one."""
+def source_digest(package: str) -> str:
+    """A digest of the sources of a package, so that a changed compiler finds no entries of the old one."""
     digest = hashlib.sha256()
-    folders = list(map(files, packages))
+    folders = [files(package)]
     while folders:
         for item in sorted(folders.pop().iterdir(), key=lambda entry: entry.name):
-            if item.is_dir():
-                folders.append(item)
-            elif item.name.endswith(".py"):
+            if item.name.endswith(".py"):
                 digest.update(item.name.encode() + b"\0" + item.read_bytes())
+            elif item.name != "__pycache__" and item.is_dir():
+                folders.append(item)
     return digest.hexdigest()
