@@ -8,6 +8,7 @@ from sateen.graph_ir.ops import Attention, MatMul, Transpose
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.runtime import InferenceError
 from sateen.tensor_ir import Machine
+from sateen.topi.computations.attention import KeyTiles
 
 
 def f(*shape, dtype="float32"):
@@ -55,11 +56,13 @@ def test_transposes_of_heads_cost_no_copies():
     assert [str(v.type.layout) for v in (*attention.inputs, *attention.outputs)] == ["acbd"] * 4
 
 
-def test_a_mask_with_a_row_for_each_query_is_read_by_columns():
+def test_a_mask_with_a_row_for_each_query_is_read_along_its_lanes():
     g = GraphBuilder("net")
     q = g.input("q", "float32", (1, 2, 33, 16))
     row, rows = g.parameter("row", np.ones((1, 33), np.float32)), g.parameter("rows", np.ones((33, 33), np.float32))
-    g.output(g.add(Attention(), q, q, q, row), g.add(Attention(), q, q, q, rows))
+    one = g.add(Attention(), q, q, q, rows, method=KeyTiles(8, 2))
+    g.output(g.add(Attention(), q, q, q, row), g.add(Attention(), q, q, q, rows), one)
     after = choose_layouts(g.finish(), Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3"))
-    masks = [n.inputs[3] for n in after.nodes if isinstance(n.op, Attention)]
-    assert [v.type.layout and str(v.type.layout) for v in masks] == [None, "ba"]
+    nodes = sorted((n for n in after.nodes if isinstance(n.op, Attention)), key=lambda n: n.method is not None)
+    masks = [n.inputs[3] for n in nodes]
+    assert [v.type.layout and str(v.type.layout) for v in masks] == [None, "ba", None]

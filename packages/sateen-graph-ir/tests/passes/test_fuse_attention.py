@@ -6,7 +6,21 @@ import pytest
 from sateen.graph_ir import build
 from sateen.graph_ir.ir import GraphBuilder, verify_graph
 from sateen.graph_ir.judge import interpret
-from sateen.graph_ir.ops import Add, Attention, Cast, Divide, MatMul, Multiply, Softmax, Transpose, Where
+from sateen.graph_ir.ops import (
+    Add,
+    Attention,
+    BroadcastTo,
+    Cast,
+    Divide,
+    Equal,
+    MatMul,
+    Multiply,
+    ReduceMax,
+    Reshape,
+    Softmax,
+    Transpose,
+    Where,
+)
 from sateen.graph_ir.passes.fuse_attention import fuse_attention
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.runtime import DType, load
@@ -157,6 +171,35 @@ def test_a_softmax_in_longer_floats():
     assert only_attention(n.g.finish()) == Attention(scale=0.5)
 
 
+def chosen_by(n, least):
+    """Weights that are 0 in rows whose largest score is a number."""
+    mask = n.g.input("mask", "float32", (2, 1, 6, 8))
+    scores = n.g.add(Add(), n.scores(), mask)
+    nothing = n.g.add(Equal(), n.g.add(ReduceMax((3,)), scores), n.number(least))
+    p = n.g.add(Where(), nothing, n.number(0.0), n.g.add(Softmax(3), scores))
+    n.g.output(n.g.add(MatMul(), p, n.v, name="y"))
+    return n.g.finish()
+
+
+def test_rows_without_scores_may_be_zero():
+    assert only_attention(chosen_by(Network(), -np.inf)) == Attention(empty_is_zero=True)
+
+
+def test_keys_and_values_of_several_heads_are_read_where_they_are():
+    n = Network()
+    apart = (n.g.add(Reshape((2, 3, 1, 8, width)), x) for x, width in ((n.k, 4), (n.v, 5)))
+    wide = [n.g.add(BroadcastTo((2, 3, 2, 8, width)), x) for x, width in zip(apart, (4, 5), strict=True)]
+    k, v = (n.g.add(Reshape((2, 6, 8, width)), x) for x, width in zip(wide, (4, 5), strict=True))
+    scores = n.g.add(MatMul(), n.g.input("queries", "float32", (2, 6, 3, 4)), n.g.add(Transpose((0, 1, 3, 2)), k))
+    n.g.output(n.g.add(MatMul(), n.g.add(Softmax(3), scores), v, name="y"))
+    (node,) = fused(n.g.finish()).nodes
+    assert [v.name for v in node.inputs] == ["queries", "k", "v"]
+
+
+def other_rows_are_zero(n):
+    return chosen_by(n, 3.0)
+
+
 def read_twice(n):
     scores = n.scores()
     return n.finish(scores, scores)
@@ -180,7 +223,9 @@ def of_no_product(n):
     return n.finish(n.g.input("scores", "float32", (2, 3, 6, 8)))
 
 
-@pytest.mark.parametrize("graph", [read_twice, scaled_after_a_mask, scaled_by_a_matrix, along_queries, of_no_product])
+@pytest.mark.parametrize(
+    "graph", [other_rows_are_zero, read_twice, scaled_after_a_mask, scaled_by_a_matrix, along_queries, of_no_product]
+)
 def test_others_stay(graph):
     before = graph(Network())
     assert fuse_attention(before) is before
@@ -205,6 +250,7 @@ def random_graph(seed):
     random = np.random.default_rng(seed)
     g = GraphBuilder("net")
     batch, heads, queries, keys, depth, columns = (int(random.integers(1, high)) for high in (3, 4, 40, 40, 20, 20))
+    queries = 1 if random.random() < 0.3 else queries
     if random.random() < 0.5:
         q = g.add(Transpose((0, 2, 1, 3)), g.input("q", "float32", (batch, queries, heads, depth)))
         kt = g.add(Transpose((0, 2, 3, 1)), g.input("k", "float32", (batch, keys, heads, depth)))

@@ -10,7 +10,7 @@ from typing import ClassVar
 from sateen.graph_ir.ir import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import attention
-from sateen.topi.computations.attention import QueryTiles
+from sateen.topi.computations.attention import KeyTiles, QueryTiles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
@@ -24,13 +24,14 @@ class Attention(Operator):
 
     Each extent of the stack of k and v divides that of q, whose neighbours share a matrix. The mask, which may be
     absent, broadcasts to [..., queries, keys]: floats are added; where bools are false, the score is `fill`. Query i
-    reaches keys up to i + reach; None: all.
+    reaches keys up to i + reach; None: all. A row whose scores are all -inf is NaN, or 0 if `empty_is_zero`.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (QueryTiles,)
+    methods: ClassVar[tuple[type[Method], ...]] = (QueryTiles, KeyTiles)
     scale: float = 1.0
     reach: int | None = None
     fill: float = -inf
+    empty_is_zero: bool = False
 
     def infer(
         self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None
@@ -60,9 +61,9 @@ class Attention(Operator):
 
     def compute(
         self, q: View, k: View, v: View, mask: View | None = None, *,
-        outputs: Sequence[TensorType], method: QueryTiles | None = None,
+        outputs: Sequence[TensorType], method: QueryTiles | KeyTiles | None = None,
     ) -> Computation:  # fmt: skip
-        masking = attention.Masking(self.scale, self.reach, self.fill)
+        masking = attention.Masking(self.scale, self.reach, self.fill, self.empty_is_zero)
         return attention.attention(q, k, v, mask, masking, outputs[0].memory_layout, method)
 
     def candidates(
@@ -72,13 +73,17 @@ class Attention(Operator):
         return attention.attention_candidates(q, k, v, outputs[0].dtype, self.reach, machine)
 
     def layouts_by(
-        self, method: QueryTiles | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+        self,
+        method: QueryTiles | KeyTiles | None,
+        inputs: Sequence[TensorType],
+        outputs: Sequence[TensorType],
+        machine: Machine,
     ) -> Iterable[LayoutChoice]:
-        """Operands are read where they are; the result has the order of the queries' axes. A mask with a row for each
-        query has queries last, as they are the lanes."""
+        """Operands are read where they are; the result has the order of the queries' axes. In a mask with a row for
+        each query, those are neighbours that are lanes of the method: queries, or keys."""
         q, k, v, *masks = inputs
         taken = tuple(t.layout if t.layout is not None and t.layout.is_unblocked else None for t in (q, k, v))
-        turned = tuple(_by_query(mask) for mask in masks)
+        turned = tuple(None if isinstance(method, KeyTiles) else _by_query(mask) for mask in masks)
         in_order = taken[0] is None or taken[0].is_in_order
         if not in_order:
             yield LayoutChoice((*taken, *turned), (taken[0],))

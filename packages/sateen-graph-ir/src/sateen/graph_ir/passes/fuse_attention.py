@@ -9,7 +9,22 @@ from math import inf, prod
 import numpy as np
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops import Add, Attention, Cast, Divide, MatMul, Multiply, Not, Softmax, Transpose, Where
+from sateen.graph_ir.ops import (
+    Add,
+    Attention,
+    BroadcastTo,
+    Cast,
+    Divide,
+    Equal,
+    MatMul,
+    Multiply,
+    Not,
+    ReduceMax,
+    Reshape,
+    Softmax,
+    Transpose,
+    Where,
+)
 from sateen.runtime import DeviceKind
 
 EXCLUDING = -1e30
@@ -26,8 +41,9 @@ def fuse_attention(graph: Graph) -> Graph:
     Scaling by a number may be of q, k or the scores, by a product or a quotient; masks are added, or choose between
     scores and a number. A constant mask that excludes the keys behind each query's becomes the query's reach: such keys
     don't count, whatever their values are (docs/semantics.md). Sums over keys are in blocks, so it is left out with
-    numerics strict. Nothing else may read what is between the products. On devices nothing changes. Requires: static
-    types.
+    numerics strict. Rows whose scores are all -inf may be chosen to be 0. Keys and values that are repeated for several
+    neighbours of a stack are read where they are. Nothing else may read what is between the products. On devices
+    nothing changes. Requires: static types.
     """
     rewriter = GraphRewriter(graph)
     finder = _Finder(graph)
@@ -59,6 +75,7 @@ class _Found:
     """Whether the chooser chooses them where it is false."""
     fill: float = -inf
     reach: int | None = None
+    empty_is_zero: bool = False
 
 
 class _Finder:
@@ -74,44 +91,58 @@ class _Finder:
         if not isinstance(node.op, MatMul) or node.outputs[0].device.kind is not DeviceKind.CPU:
             return None
         weights, v = _two(node)
-        softmax = self._before(weights, Softmax, [node])
-        if softmax is None:
-            return None
-        found = self._scores(softmax, v)
+        softmax, chosen = self._softmax(weights)
+        found = None if softmax is None else self._scores(softmax, v, is_chosen=chosen)
         if found is None:
             return None
         if not _fits(found, node.outputs[0]):
             return None
         found.q = self._unscaled(found, found.q)
         self._untranspose_keys(found)
+        found.v = self._shared(found.v)
+        if found.permutation == tuple(range(len(found.permutation))):
+            found.k = self._shared(found.k)
         self._find_reach(found)
         return found
 
-    def _alone(self, value: Value | None) -> Node | None:
-        """The node that gives a value which only one node reads."""
-        if value is None or value in self.graph.outputs or len(self.consumers.get(value, ())) != 1:
+    def _alone(self, value: Value | None, readers: int = 1) -> Node | None:
+        """The node that gives a value which only one node reads, or some."""
+        if value is None or value in self.graph.outputs or len(self.consumers.get(value, ())) != readers:
             return None
         return self.producers.get(value)
 
-    def _before(self, value: Value, kind: type, seen: list[Node]) -> Node | None:
-        """The node of a kind that gives a value, perhaps through a conversion between types of floats."""
-        node = self._alone(value)
+    def _softmax(self, weights: Value) -> tuple[Node | None, bool]:
+        """The softmax that gives weights, perhaps through a conversion between types of floats; and whether a row
+        whose scores are all -inf is 0."""
+        node = self._alone(weights)
         if node is not None and isinstance(node.op, Cast) and _is_float_cast(node):
-            seen.append(node)
             node = self._alone(node.inputs[0])
-        return node if node is not None and isinstance(node.op, kind) else None
+        if node is None or not isinstance(node.op, Where):
+            return (node if node is not None and isinstance(node.op, Softmax) else None), False
+        condition, zero, value = node.inputs
+        equal, softmax = self._alone(condition), self._alone(value)
+        if self._scalar(zero) != 0 or softmax is None or equal is None or not isinstance(equal.op, Equal):
+            return None, False
+        largest, least = _two(equal)
+        reduction = self._alone(largest)
+        is_largest = reduction is not None and reduction.op == ReduceMax((softmax.outputs[0].type.rank - 1,))
+        same = is_largest and reduction is not None and reduction.inputs == softmax.inputs
+        fits = isinstance(softmax.op, Softmax) and same and self._scalar(least) == -inf
+        return (softmax if fits else None), True
 
-    def _scores(self, softmax: Node, v: Value) -> _Found | None:
-        """The product, scale and masks before a softmax along the last axis."""
+    def _scores(self, softmax: Node, v: Value, *, is_chosen: bool) -> _Found | None:
+        """The product, scale and masks before a softmax along the last axis. If rows are chosen by their largest score,
+        the scores are read for that as well."""
         scores = softmax.inputs[0]
         assert scores is not None
         if not isinstance(softmax.op, Softmax) or softmax.op.axis != scores.type.rank - 1:
             return None
-        found = _Found(scores, scores, v, [softmax])
+        found = _Found(scores, scores, v, [softmax], empty_is_zero=is_chosen)
         shape = scores.type.shape
         is_scaled = False
+        readers = 2 if is_chosen else 1
         while True:
-            node = self._alone(scores)
+            node, readers = self._alone(scores, readers), 1
             if node is None:
                 return None
             found.spans.append(node)
@@ -194,6 +225,29 @@ class _Finder:
             found.permutation = tuple(producer.op.permutation[d] for d in found.permutation)
             found.k = self._unscaled(found, before)
 
+    def _shared(self, value: Value) -> Value:
+        """Keys or values before they are repeated for neighbours in the stack."""
+        joined = self.producers.get(value)
+        spread = None if joined is None or not isinstance(joined.op, Reshape) else self._before(joined)
+        apart = None if spread is None or not isinstance(spread.op, BroadcastTo) else self._before(spread)
+        if spread is None or apart is None or not isinstance(apart.op, Reshape):
+            return value
+        (source,) = apart.inputs
+        assert source is not None
+        shape, repeated = source.type.shape, spread.outputs[0].type.shape
+        if len(shape) < 3 or len(repeated) != len(shape) + 1:
+            return value
+        *stack, own, rows, columns = source.type.static_shape
+        each = repeated[-3]
+        fits = apart.outputs[0].type.shape == (*stack, own, 1, rows, columns)
+        fits = fits and repeated == (*stack, own, each, rows, columns)
+        return source if fits and value.type.shape == (*stack, own * each, rows, columns) else value
+
+    def _before(self, node: Node) -> Node | None:
+        """The node that gives the only input of a node."""
+        (data,) = node.inputs
+        return None if data is None else self.producers.get(data)
+
     def _find_reach(self, found: _Found) -> None:
         """Take a constant mask that only excludes the keys behind each query's as the reach."""
         if found.chooser is not None:
@@ -252,7 +306,8 @@ def _fused(rewriter: GraphRewriter, node: Node, found: _Found) -> Value:
     elif found.chooser is not None:
         mask = rewriter.value(found.chooser)
         mask = rewriter.insert(Not(), mask, name=mask.name, spans=spans) if found.is_inverted else mask
-    op = Attention(found.scale, found.reach, found.fill if found.chooser is not None else -inf)
+    fill = found.fill if found.chooser is not None else -inf
+    op = Attention(found.scale, found.reach, fill, found.empty_is_zero)
     return rewriter.insert(op, q, k, v, *([] if mask is None else [mask]), name=node.outputs[0].name, spans=spans)
 
 

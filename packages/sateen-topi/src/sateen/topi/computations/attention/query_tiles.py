@@ -6,7 +6,7 @@ Only queries and the result are transposed, a tile at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, prod
 
@@ -15,8 +15,8 @@ from sateen.tensor_ir.ir import Buffer, Expr, Scope, Stmt
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations.attention.methods import QueryTiles
-from sateen.topi.computations.attention.operands import Operands
-from sateen.topi.schedules import accumulator_type, largest_divisor, loop_kind, loops, unflattened
+from sateen.topi.computations.attention.operands import Operands, Reader
+from sateen.topi.schedules import largest_divisor, loop_kind, loops, unflattened
 from sateen.topi.types import Layout, View
 
 Element = Callable[[Expr, Expr], Expr]
@@ -27,10 +27,9 @@ UNROLLED_TERMS = 4
 
 def query_tiles(operands: Operands, layout: Layout, method: QueryTiles, ins: Sequence[Buffer], out: Buffer) -> Stmt:
     """The loops over the tiles of all matrices, each of which a thread computes alone."""
-    method = replace(method, vectors=min(method.vectors, operands.queries // method.lanes))
+    method = _within(method, operands.queries)
     ib = ir_builder.create()
-    names = ("q", "k", "v", "mask")
-    given = dict(zip(names, map(ib.buffer_ptr, ins), strict=False))
+    reader = Reader(operands, list(map(ib.buffer_ptr, ins)))
     result = ib.buffer_ptr(out)
     whole, rest = divmod(operands.queries, method.queries)
     tiles = whole + (rest > 0)
@@ -39,27 +38,34 @@ def query_tiles(operands: Operands, layout: Layout, method: QueryTiles, ins: Seq
         stack = [ib.let("matrix", i) for i in unflattened(part // tiles, operands.stack)]
         number = ib.let("tile", part % tiles)
         if not rest:
-            _Tile(ib, operands, layout, method, given, result, stack, method.queries).run(number * method.queries)
+            _Tile(ib, reader, layout, method, result, stack, method.queries).run(number * method.queries)
         else:
             with ib.if_scope(number < whole):
-                _Tile(ib, operands, layout, method, given, result, stack, method.queries).run(number * method.queries)
+                _Tile(ib, reader, layout, method, result, stack, method.queries).run(number * method.queries)
             with ib.else_scope():
-                last = -(-rest // method.lanes) * method.lanes
-                start = te.const(operands.queries - last)
-                _Tile(ib, operands, layout, method, given, result, stack, last).run(start)
+                last = -(-rest // method.last) * method.last
+                narrow = replace(method, lanes=method.last)
+                _Tile(ib, reader, layout, narrow, result, stack, last).run(te.const(operands.queries - last))
     return ib.get()
+
+
+def _within(method: QueryTiles, queries: int) -> QueryTiles:
+    """The method with no more lanes and vectors than there are queries."""
+    lanes = min(method.lanes, queries)
+    return replace(method, lanes=lanes, last=min(method.last, lanes), vectors=min(method.vectors, queries // lanes))
 
 
 class _Tile:
     """The loops for some queries of a matrix: those of a tile, or those that end with the last query."""
 
     def __init__(
-        self, ib: IRBuilder, operands: Operands, layout: Layout, method: QueryTiles, given: Mapping[str, BufferPointer],
-        result: BufferPointer, stack: Sequence[Expr], queries: int,
+        self, ib: IRBuilder, reader: Reader, layout: Layout, method: QueryTiles, result: BufferPointer,
+        stack: Sequence[Expr], queries: int,
     ) -> None:  # fmt: skip
-        self.ib, self.operands, self.layout, self.method = ib, operands, layout, method
-        self.given, self.result, self.stack, self.queries = given, result, stack, queries
-        self.kind = accumulator_type(operands.q.dtype)
+        self.ib, self.reader, self.layout, self.method = ib, reader, layout, method
+        self.result, self.stack, self.queries = result, stack, queries
+        self.operands = operands = reader.operands
+        self.kind = reader.kind
         self.block = min(operands.keys, -(-method.block // method.keys) * method.keys)
         self.is_one_block = self.block == operands.keys
 
@@ -110,12 +116,12 @@ class _Tile:
 
     def _load_queries(self) -> None:
         """Transpose and scale the queries: squares of as many of their elements as lanes, then the rest."""
-        ib, q = self.ib, self.operands.q
+        ib = self.ib
         lanes = min(self.method.lanes, self.queries)
         whole = self.operands.depth // lanes * lanes
 
         def element(d: Expr, i: Expr) -> None:
-            value = self._read("q", q, self.stack, self.start + i, d)
+            value = self.reader.element("q", self.stack, self.start + i, d)
             self.transposed[d, i] = value * te.const(self.operands.masking.scale, self.kind)
 
         with ib.for_range(0, whole // lanes, "square") as square, ib.for_range(0, lanes, "d", "unrolled") as d:
@@ -124,10 +130,6 @@ class _Tile:
         with ib.for_range(whole, self.operands.depth, "d") as d:
             for i in self._lanes():
                 element(d, i)
-
-    def _read(self, name: str, view: View, place: Sequence[Expr], row: Expr, column: Expr) -> Expr:
-        """An element of an operand, as sums take it."""
-        return self.given[name][view.layout.physical_index([*place, row, column])].astype(self.kind)
 
     def _take(self, begin: Expr, count: Expr) -> None:
         """Take `count` keys from `begin` on."""
@@ -146,11 +148,11 @@ class _Tile:
         """The elements of a block of keys or values: (row in the block, column). Narrow ones are converted once."""
         ib, place = self.ib, [self.ib.let("place", i) for i in self.operands.place_of(view, self.stack)]
         if view.dtype == self.kind:
-            return lambda row, column: self._read(name, view, place, begin + row, column)
+            return lambda row, column: self.reader.element(name, place, begin + row, column)
         width = view.shape[-1]
         converted = ib.allocate(self.kind, (self.block, width), name=name)
         with ib.for_range(0, count, "row") as row, loops(ib, (width,), self.method.lanes) as (column,):
-            converted[row, column] = self._read(name, view, place, begin + row, column)
+            converted[row, column] = self.reader.element(name, place, begin + row, column)
         return lambda row, column: converted[row, column]
 
     def _score(self, keys: Element, begin: Expr, count: Expr) -> None:
@@ -180,19 +182,8 @@ class _Tile:
                 k = d * step + term
                 products[row, i] = products[row, i] + keys(first + row, k) * self.transposed[k, i]
         for row, i in self._tile(rows):
-            self.scores[first + row, i] = self._masked(products[row, i], self.start + i, begin + first + row)
-
-    def _masked(self, score: Expr, query: Expr, key: Expr) -> Expr:
-        """The score of a query and a key, as the mask and the reach leave it."""
-        mask, masking = self.operands.mask, self.operands.masking
-        if mask is not None:
-            index = self.operands.place_in_mask(self.stack, query, key)
-            value = self.given["mask"][mask.layout.physical_index(index)]
-            fill = te.const(masking.fill, self.kind)
-            score = te.select(value, score, fill) if mask.dtype.is_bool else score + value.astype(self.kind)
-        if masking.reach is not None:
-            score = te.select(key <= query + masking.reach, score, te.const(-inf, self.kind))
-        return score
+            key = begin + first + row
+            self.scores[first + row, i] = self.reader.masked(products[row, i], self.stack, self.start + i, key)
 
     def _weigh(self, count: Expr) -> None:
         """Powers of the scores less the largest so far, and the total; what was summed before is scaled to that."""
@@ -222,17 +213,16 @@ class _Tile:
             for i in self._lanes():
                 score = ib.let("score", self.scores[key, i])
                 largest[i] = te.select(score > largest[i], score, largest[i])
+        is_zero = self.is_one_block and self.operands.masking.empty_is_zero
         for i in self._lanes():
-            peak[i] = largest[i]
+            peak[i] = self.reader.finite(largest[i]) if is_zero else largest[i]
 
     def _rescale(self, peak: BufferPointer) -> None:
-        """Scale what was summed before to the largest score of now. Without a finite one the largest counts as 0, so
-        that powers are 0, and not those of -inf + inf."""
+        """Scale what was summed before to the largest score of now."""
         factor = self._local("factor")
         for i in self._lanes():
             largest = self.ib.let("largest", peak[i])
-            is_none = largest.equal(te.const(-inf, self.kind))
-            peak[i] = te.select(is_none, te.const(0, self.kind), largest)
+            peak[i] = self.reader.finite(largest)
             factor[i] = te.exp(self.largest[i] - peak[i])
             self.largest[i] = largest
             self.total[i] = self.total[i] * factor[i]
@@ -257,7 +247,7 @@ class _Tile:
         ib, columns = self.ib, self.operands.columns
         inverse = self._local("inverse")
         for i in self._lanes():
-            inverse[i] = te.const(1, self.kind) / self.total[i]
+            inverse[i] = self.reader.inverse(self.total[i])
         lanes = min(self.method.lanes, columns)
         starts = [(0, columns // lanes, lanes)]
         if columns % lanes:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sateen.tensor_ir import te
 from sateen.topi.computations.arguments import require, require_broadcast, require_floats, require_views
-from sateen.topi.computations.attention.methods import QueryTiles, default_tiles
+from sateen.topi.computations.attention.key_tiles import key_tiles
+from sateen.topi.computations.attention.methods import KeyTiles, QueryTiles, default_tiles
 from sateen.topi.computations.attention.operands import Masking, Operands, attention_shape
 from sateen.topi.computations.attention.query_tiles import query_tiles
 from sateen.topi.schedules import Computation
@@ -13,7 +16,7 @@ from sateen.topi.types import Layout, View, compute
 
 def attention(
     q: View, k: View, v: View, mask: View | None = None, masking: Masking = Masking(),  # noqa: B008  # a value
-    layout: Layout | None = None, method: QueryTiles | None = None,
+    layout: Layout | None = None, method: QueryTiles | KeyTiles | None = None,
 ) -> Computation:  # fmt: skip
     """softmax(q · kᵀ · scale, masked) · v for stacks of matrices [..., queries, depth], [..., keys, depth] and
     [..., keys, columns].
@@ -45,10 +48,13 @@ def attention(
     operands = Operands(q, k, v, mask, masking)
     tiles = method or default_tiles(operands.queries, operands.keys, operands.columns, q.dtype)
     given = [x.tensor for x in (q, k, v, *([] if mask is None else [mask]))]
-    result = te.extern(
-        [layout.physical_shape(shape)], given, lambda ins, outs: query_tiles(operands, layout, tiles, ins, outs[0]),
-        name="attention", dtype=[q.dtype],
-    )[0]  # fmt: skip
+
+    def body(ins: Sequence[te.Buffer], outs: Sequence[te.Buffer]) -> te.Stmt:
+        if isinstance(tiles, KeyTiles):
+            return key_tiles(operands, layout, tiles, ins, outs[0])
+        return query_tiles(operands, layout, tiles, ins, outs[0])
+
+    (result,) = te.extern([layout.physical_shape(shape)], given, body, name="attention", dtype=[q.dtype])
     return Computation((View(result, shape, layout),))
 
 
