@@ -27,6 +27,7 @@ from time import monotonic
 from counted import counted_ratios
 from page import table, write_part
 
+from sateen.frontends.command.compilers import CachedCompilers
 from sateen.graph_ir import Graph, workloads
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.kernels import problem_kernel, solved
@@ -35,9 +36,7 @@ from sateen.graph_ir.tune import SessionMeasurer, problems_of
 from sateen.runtime import ExecutionError, SateenError, Target
 from sateen.tensor_ir import Machine, ObjectCache
 from sateen.tensor_ir.codegen import CompilerPool
-from sateen.tensor_ir.codegen.object_cache import cache_key
 from sateen.tensor_ir.codegen.object_code import ObjectCode
-from sateen.tensor_ir.ir import Function
 from sateen.topi.methods import NUMERICS, Candidate, Method
 from sateen.topi.types import TensorType
 
@@ -77,26 +76,6 @@ def sampled(count: int, target: Target) -> list[Problem]:
     mixed = [*drawn, *products]
     random.Random(1).shuffle(mixed)
     return mixed[:count]
-
-
-class CachedCompilers:
-    """Object code from a folder, or from workers, who add it there."""
-
-    def __init__(self, cache: ObjectCache, workers: CompilerPool) -> None:
-        self._cache, self._workers = cache, workers
-
-    def submit(
-        self, function: Function, target: Target | str = "llvm", *, internal: bool = False
-    ) -> Future[ObjectCode]:
-        key = cache_key([function], Target.of(target), internal=internal)
-        code = self._cache.read(key)
-        if code is None:
-            made = self._workers.submit(function, target, internal=internal)
-            made.add_done_callback(lambda done: None if done.exception() else self._cache.write(key, done.result()))
-            return made
-        found: Future[ObjectCode] = Future()
-        found.set_result(code)
-        return found
 
 
 @dataclass

@@ -12,7 +12,7 @@ from sateen.frontends.command import compilers, problem_list, tuned_network
 from sateen.frontends.command.arguments import duration
 from sateen.graph_ir.tune import Allocation, Records, SessionMeasurer, Timing
 from sateen.runtime import ExecutionError, Target
-from sateen.tensor_ir.codegen import ExecutorPool
+from sateen.tensor_ir.codegen import CompilerPool, ExecutorPool
 
 PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {pads=(1, 1, 1, 1)}"
 
@@ -231,13 +231,33 @@ def test_candidates_are_compiled_by_the_workers_of_a_scheduler(sateen, convoluti
     with distributed.LocalCluster(host="127.0.0.1", **options) as cluster:
         told = []
         submit = ExecutorPool.submit
-        monkeypatch.setattr(ExecutorPool, "submit", lambda *given: told.append(given[1].name) or submit(*given))
+        monkeypatch.setattr(ExecutorPool, "submit", lambda *given, **more: told.append(1) or submit(*given, **more))
         place = cluster.scheduler_address.removeprefix("tcp://")
         options = ("--trials", 2, "--no-verify", "--compile-on", place)
         ran = sateen("tune", convolution, "-o", "log.jsonl", *options)
     assert ran.status == 0, ran.err
     assert len(Records.read(tmp_path / "log.jsonl").records) == 2
-    assert len(told) == 4  # the default with two kinds of data, and two candidates
+    assert len(told) == 3  # the default, whose code serves two kinds of data, and two candidates
+
+
+def test_a_candidate_that_was_stopped_is_not_compiled_again(sateen, convolution, monkeypatch):
+    told = []
+    submit = CompilerPool.submit
+    monkeypatch.setattr(CompilerPool, "submit", lambda *given, **more: told.append(1) or submit(*given, **more))
+    whole = SessionMeasurer.measure
+
+    def stopped(self, *given):
+        whole(self, *given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SessionMeasurer, "measure", stopped)
+        assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 130
+    assert len(told) == 2  # the default, whose code serves two kinds of data, and a candidate
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 0
+    assert len(told) == 2
+    assert sateen("tune", convolution, "-o", "new.jsonl", "--trials", 1, "--no-cache").status == 0
+    assert len(told) == 5
 
 
 def test_a_scheduler_that_is_not_there_is_told(sateen, convolution, monkeypatch):

@@ -29,7 +29,7 @@ from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen import TARGET_KINDS, CompilerPool, compile_functions
 from sateen.tensor_ir.ir import Function
 from sateen.tensor_ir.link import read_object
-from sateen.topi.methods import Candidate, Method
+from sateen.topi.methods import NUMERICS, Candidate, Method
 
 REJECTED = 3
 """The most candidates shown besides the chosen one."""
@@ -97,7 +97,7 @@ def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMetho
     measured = {} if records is None else records.of(target)
     before = (*placing(target, compilation.placed), *preparation(machine, compilation.numerics))
     graph = run_pipeline(passes.imported, before)
-    found, producers = [], graph.producers()
+    found, producers, level = [], graph.producers(), NUMERICS.index(compilation.numerics)
     for node in graph.nodes:
         constants = [constant_of(v, graph.parameters.get, producers.get) for v in node.inputs]
         method = chosen_method(node, constants, machine, compilation.numerics, known)
@@ -106,7 +106,7 @@ def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMetho
         problem = Problem.of(node)
         possible = problem.candidates(machine.at(node.outputs[0].device.kind))
         chosen = next(c for c in possible if c.method == method)
-        others = [c for c in possible if c is not chosen]
+        others = [c for c in possible if c is not chosen and NUMERICS.index(c.method.numerics) <= level]
         of_another_kind = (c for c in others if type(c.method) is not type(method))
         rejected = dict.fromkeys([*others[:REJECTED], *islice(of_another_kind, 1)])
         seconds = {r.method: r.seconds for r in measured.get(problem, ())}

@@ -119,7 +119,11 @@ def tune(
     target = tuning_target(compilation, device)
     machine = None if compilation.machine is None else read_machine(compilation.machine, target)
     open_session = None if device is None or device.kind == HERE else partial(device.session, timeout)
-    with compilers(scheduler) as given, writing(log), TuningLog(log, installed_operators()) as kept:
+    with (
+        compilers(scheduler, keeps=compilation.use_cache) as given,
+        writing(log),
+        TuningLog(log, installed_operators()) as kept,
+    ):
 
         def measurer() -> SessionMeasurer:
             return SessionMeasurer(

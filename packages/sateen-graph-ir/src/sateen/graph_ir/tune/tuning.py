@@ -34,9 +34,15 @@ def problems_of(
         problem = Problem.of(node)
         if problem in found:
             found[problem] += 1
-        elif len(problem.candidates(machine)) > 1:
+        elif len(_allowed(problem, machine, numerics)) > 1:
             found[problem] = 1
     return found
+
+
+def _allowed(problem: Problem, machine: Machine, numerics: str) -> list[Candidate]:
+    """The candidates of a problem that numerics allow, best first."""
+    level = NUMERICS.index(numerics)
+    return [c for c in problem.candidates(machine) if NUMERICS.index(c.method.numerics) <= level]
 
 
 def _nodes_of(graph: Graph) -> Iterator[Node]:
@@ -192,11 +198,11 @@ def tunings_of(
     """
     given = Records() if known is None else known
     records, attempts = given.measured_here(target, machine), {} if tries_again else given.attempts_here(target)
-    chosen_for, level = Machine.of(target) if machine is None else machine, NUMERICS.index(numerics)
+    chosen_for = Machine.of(target) if machine is None else machine
     used = EstimateSearch() if search is None else search
     found = []
     for problem in problems:
-        possible = [c for c in problem.candidates(chosen_for) if NUMERICS.index(c.method.numerics) <= level]
+        possible = _allowed(problem, chosen_for, numerics)
         methods = {c.method for c in possible}
         own = [r for r in records.get(problem, ()) if r.method in methods]
         failures = _failures(attempts.get(problem, ()), methods - {r.method for r in own})
