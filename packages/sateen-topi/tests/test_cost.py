@@ -94,3 +94,15 @@ def test_loads_count_beside_arithmetic_where_they_begin_alone():
     alone = replace(together, rates=replace(together.rates, loads_alone=True))
     assert cost.tile_cycles(2, 8, 64, together) == cost.tile_cycles(4, 4, 64, together)
     assert cost.tile_cycles(2, 8, 64, alone) > cost.tile_cycles(4, 4, 64, alone) > cost.tile_cycles(4, 4, 64, together)
+
+
+@pytest.mark.parametrize(
+    ("processor", "channels", "pixels", "tile"),
+    [("sapphirerapids", 256, 14, 2), ("znver4", 256, 14, 4), ("znver4", 512, 7, 2), ("znver4", 64, 56, 6)],
+)
+def test_the_tile_of_winograd_is_chosen_by_operations_and_by_bytes_of_weights(processor, channels, pixels, tile):
+    machine = Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={processor}")
+    window = Window((3, 3), (1, 1), (1, 1, 1, 1), (1, 1))
+    problem = ConvolutionShapes((1, channels, pixels, pixels), (channels, channels, 3, 3), window)
+    best = next(c for c in candidates(problem, machine) if c.method.numerics != "fast")
+    assert best.method.tile == tile

@@ -37,6 +37,7 @@ NEOVERSE_N1 = replace(
     l3=10.0,
     memory=5.0,
     memory_in_streams=5.0,
+    memory_together=10.0,
     transform_cycles=0.9,
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,
@@ -58,6 +59,7 @@ NEOVERSE_V1 = replace(
     l3=10.0,
     memory=5.0,
     memory_in_streams=5.0,
+    memory_together=10.0,
     pair_latency=4,
 )
 """Four multiply-adds, or dot products of bfloat16, and three loads of 16 bytes a cycle."""

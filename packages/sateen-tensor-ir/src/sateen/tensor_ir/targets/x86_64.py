@@ -32,7 +32,7 @@ SAPPHIRE_RAPIDS = replace(
     memory=4.8,
     streams=4,
     memory_in_streams=7.5,
-    memory_together=48.0,
+    memory_together=22.0,
     asks_ahead=True,
     weight_sum_cycles=0.75,
     pair_bytes=32,
@@ -41,16 +41,16 @@ SAPPHIRE_RAPIDS = replace(
 don't pay. Two cores read memory as fast as if each were alone."""
 SKYLAKE_SERVER = replace(SAPPHIRE_RAPIDS, addition_latency=4)
 """The same, with sums as long as multiply-adds."""
-SKYLAKE = replace(ZEN_4, addition_latency=4)
+SKYLAKE = replace(ZEN_4, addition_latency=4, memory=6.4, memory_in_streams=6.4, memory_together=12.8)
 """Two multiply-adds and two loads of 32 bytes a cycle."""
-HASWELL = replace(ZEN_4, multiply_add_latency=5, l3=12.0)
+HASWELL = replace(SKYLAKE, multiply_add_latency=5, addition_latency=3, l3=12.0)
 """Two multiply-adds and two loads of 32 bytes a cycle."""
 ICE_LAKE_CLIENT = replace(SKYLAKE, load_bytes=64, l1=128.0, l2=32.0, l3=12.0)
 """One multiply-add and two loads of 64 bytes a cycle."""
-ALDER_LAKE = replace(ZEN_4, load_cycles=0.37, l1=96.0)
+ALDER_LAKE = replace(SKYLAKE, addition_latency=3, load_cycles=0.37, l1=96.0)
 """The performance core: two multiply-adds and three loads of 32 bytes a cycle."""
 ZEN_1 = replace(
-    ZEN_4,
+    ZEN_2,
     multiply_add_bytes=32,
     multiply_add_latency=5,
     load_bytes=16,
