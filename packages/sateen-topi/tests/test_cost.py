@@ -18,7 +18,17 @@ MACHINES = [
         "aarch64-linux-gnu",
     )
 ]  # fmt: skip
-PROPORTIONS = {"load_bytes", "exposed", "streamed", "reread", "own_part", "common_part", "overflow", "loads_alone"}
+PROPORTIONS = {
+    "load_bytes",
+    "exposed",
+    "panel_exposed",
+    "streamed",
+    "reread",
+    "own_part",
+    "common_part",
+    "overflow",
+    "loads_alone",
+}
 
 
 def half_as_fast(machine):
@@ -98,7 +108,13 @@ def test_loads_count_beside_arithmetic_where_they_begin_alone():
 
 @pytest.mark.parametrize(
     ("processor", "channels", "pixels", "tile"),
-    [("sapphirerapids", 256, 14, 2), ("znver4", 256, 14, 4), ("znver4", 512, 7, 2), ("znver4", 64, 56, 6)],
+    [
+        ("sapphirerapids", 256, 14, 2),
+        ("sapphirerapids", 512, 7, 2),
+        ("znver4", 256, 14, 4),
+        ("znver4", 512, 7, 2),
+        ("znver4", 64, 56, 6),
+    ],
 )
 def test_the_tile_of_winograd_is_chosen_by_operations_and_by_bytes_of_weights(processor, channels, pixels, tile):
     machine = Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={processor}")
@@ -106,3 +122,20 @@ def test_the_tile_of_winograd_is_chosen_by_operations_and_by_bytes_of_weights(pr
     problem = ConvolutionShapes((1, channels, pixels, pixels), (channels, channels, 3, 3), window)
     best = next(c for c in candidates(problem, machine) if c.method.numerics != "fast")
     assert best.method.tile == tile
+
+
+def test_weights_that_are_asked_for_arrive_beside_arithmetic_but_not_beside_what_is_apart():
+    machine = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids"), cores=1)
+    rates = machine.rates
+    work, weights = 1000.0, int(500 * rates.memory_in_streams / (1 + rates.streamed))
+    assert cost.convolution_cycles(work, weights, 1, 1, machine) == work
+    assert cost.convolution_cycles(work, weights, 1, 1, machine, apart=900.0) == pytest.approx(1400.0, rel=1e-2)
+    waiting = replace(machine, rates=replace(rates, asks_ahead=False))
+    assert cost.convolution_cycles(work, weights, 1, 1, waiting) > work
+
+
+def test_cores_share_what_memory_gives_them_together():
+    one = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids"), cores=1)
+    two = replace(one, cores=2, rates=replace(one.rates, memory_together=one.rates.memory_in_streams))
+    alone, both = (cost.convolution_cycles(1.0, 1 << 30, 1, 2, machine) for machine in (one, two))
+    assert both == pytest.approx((alone + 2 * alone) / 2)

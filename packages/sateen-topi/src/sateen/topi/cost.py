@@ -31,11 +31,11 @@ def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, expo
     return terms * (step + addresses + rates.step_cycles + exposed * fetch) + begin_and_end
 
 
-def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Machine) -> float:
+def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Machine, exposed: float = 0.0) -> float:
     """Cycles of the tiles along an extent, the last of which may be smaller."""
     whole, rest = divmod(extent, tile)
-    cycles = whole * tile_cycles(tile, vectors, terms, machine) if whole else 0.0
-    return cycles + (tile_cycles(rest, vectors, terms, machine) if rest else 0.0)
+    cycles = whole * tile_cycles(tile, vectors, terms, machine, exposed) if whole else 0.0
+    return cycles + (tile_cycles(rest, vectors, terms, machine, exposed) if rest else 0.0)
 
 
 def rounding_cycles(elements: int, machine: Machine) -> float:
@@ -59,6 +59,25 @@ def bytes_per_cycle(size: int, machine: Machine) -> float:
     for most, (near, far) in zip(held, pairwise((rates.l1, rates.l2, rates.l3, rates.memory)), strict=True):
         cycles += min(1.0, max(0, size - most) / (rates.overflow * max(most, 1))) * (1 / far - 1 / near)
     return 1 / cycles
+
+
+def convolution_cycles(
+    work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0, apart: float = 0.0
+) -> float:
+    """The cycles of all cores together for the work of a convolution in equal parts, with cold weights and bytes that
+    one core writes and all read.
+
+    Where memory is asked ahead, it works beside all of the work but what is `apart`, such as transforms, and all cores
+    share what it gives them together. Elsewhere `mean_cycles` counts what is waited for.
+    """
+    rates, cycles = machine.rates, []
+    if not rates.asks_ahead:
+        return mean_cycles(work, weights, vectors, parts, machine, shared)
+    for n in (1 << power for power in range(machine.cores.bit_length())):
+        own = -(-parts // n) / parts * work + (n > 1) * shared / n / rates.shared
+        transfer = weights / min(n * rates.memory_in_streams, rates.memory_together)
+        cycles.append(n * max(own, own * apart / work + (1 + rates.streamed) * transfer))
+    return sum(cycles) / len(cycles)
 
 
 def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0) -> float:

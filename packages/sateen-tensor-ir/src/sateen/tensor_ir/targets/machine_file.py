@@ -34,6 +34,7 @@ _LIMITS: Mapping[str, tuple[float, float]] = {
     "own_part": (0.01, 1),
     "common_part": (0.01, 1),
     "exposed": (0, 4),
+    "panel_exposed": (0, 4),
     "streamed": (0, 4),
     **dict.fromkeys(("l1", "l2", "l3", "memory", "memory_in_streams", "memory_together"), (0.001, 4096)),
     **dict.fromkeys(("shared", "moved", "load_cycles", "overflow"), (0.001, 4096)),

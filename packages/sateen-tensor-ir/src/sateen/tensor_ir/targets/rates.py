@@ -62,8 +62,11 @@ class Rates:
     """Additional cycles per float32 of the right operand to read its sums in Strassen's method."""
     exposed: float
     """The fraction of the traffic between caches that arithmetic does not hide."""
+    panel_exposed: float
+    """The same of a panel of weights that a direct convolution reads in order."""
     streamed: float
-    """The fraction of the traffic from memory that arithmetic does not hide, for data read in order."""
+    """The fraction of the traffic from memory that arithmetic does not hide, for data read in order; of what is asked
+    for ahead, by how much longer it takes beside arithmetic."""
     reread: float
     """Cycles to read data just after writing it, as a multiple of the cycles for writing."""
     serial_elements: int
@@ -111,6 +114,7 @@ ZEN_4 = Rates(
     result_sum_cycles=0.875,
     weight_sum_cycles=0.125,
     exposed=0.5,
+    panel_exposed=0.1,
     streamed=0.25,
     reread=0.3,
     serial_elements=1 << 14,

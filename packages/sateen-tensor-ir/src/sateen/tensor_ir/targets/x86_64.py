@@ -34,6 +34,9 @@ SAPPHIRE_RAPIDS = replace(
     memory_in_streams=7.5,
     memory_together=22.0,
     asks_ahead=True,
+    panel_exposed=0.3,
+    streamed=0.6,
+    transform_cycles=0.3,
     weight_sum_cycles=0.75,
     pair_bytes=32,
 )

@@ -12,7 +12,7 @@ from sateen.tensor_ir.ir import IterVar
 from sateen.topi.computations.convolution.input import ConvolutionInput, reads_padding
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, panels
 from sateen.topi.computations.windows import Window
-from sateen.topi.cost import bytes_per_cycle, mean_cycles, tiles_cycles
+from sateen.topi.cost import bytes_per_cycle, convolution_cycles, tiles_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
     PAIR,
@@ -65,7 +65,8 @@ def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> flo
     *outer, width = problem.output
     terms = prod(problem.weight[1:])
     groups = -(-problem.weight[0] // (machine.lanes() * method.vectors))
-    row = partial(tiles_cycles, vectors=method.vectors, terms=terms, machine=machine)
+    exposed = machine.rates.panel_exposed
+    row = partial(tiles_cycles, vectors=method.vectors, terms=terms, machine=machine, exposed=exposed)
     strips, rest = divmod(prod(outer), method.rows)
     cycles = strips * row(width * method.rows, method.columns * method.rows)
     if rest:
@@ -73,7 +74,8 @@ def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> flo
     image = 4 * prod(problem.data[1:])
     traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
     parts = batch * groups * prod(outer)
-    return mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), method.vectors, parts, machine)
+    work = batch * groups * (cycles + traffic)
+    return convolution_cycles(work, 4 * prod(problem.weight), method.vectors, parts, machine)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

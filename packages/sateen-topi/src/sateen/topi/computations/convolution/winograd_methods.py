@@ -14,7 +14,7 @@ from sateen.topi.computations.convolution.winograd_transforms import (
     Transform,
     fits,
 )
-from sateen.topi.cost import bytes_per_cycle, mean_cycles, tile_cycles
+from sateen.topi.cost import bytes_per_cycle, convolution_cycles, tile_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
     tile_rows,
@@ -91,10 +91,12 @@ def _cycles(problem: ConvolutionShapes, f: Transform, method: Winograd, machine:
     traffic = (inputs * (1 + rates.reread * groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
     work = products + transforms + rates.exposed * traffic
     if blocks > 1:
+        transforms *= blocks
         work = blocks * max(work, weights / bytes_per_cycle(weights, machine))
     parts, shared = (groups, inputs) if whole else (blocks, 0)
     enlargement = machine.enlargement_cycles * (weights - 4 * prod(problem.weight))
-    return mean_cycles(work, weights, method.vectors, parts, machine, shared) + enlargement
+    cycles = convolution_cycles(work, weights, method.vectors, parts, machine, shared, transforms)
+    return cycles + enlargement
 
 
 def winograd_weight_layout(lanes: int, vectors: int) -> Layout:
