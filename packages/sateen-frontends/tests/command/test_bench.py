@@ -79,7 +79,7 @@ def test_others_need_the_model(sateen, artifact):
 def test_peers_are_named_with_commas_between(sateen, dense):
     ran = sateen("bench", dense, "--against", "onnxruntime,caffe")
     assert ran.status == 2
-    assert "expected onnxruntime, openvino, ncnn or the file of an artifact, found 'caffe'" in ran.err
+    assert "expected onnxruntime, openvino, ncnn, openvino-default or the file of an artifact, found 'caffe'" in ran.err
     ran = sateen("bench", dense, "--against", "onnxruntme")
     assert "found 'onnxruntme'; did you mean onnxruntime?" in ran.err
 
