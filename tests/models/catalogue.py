@@ -128,8 +128,9 @@ def models_of_formats() -> list[Case]:
     folder = SHARED / "models"
     if not (folder / "caffe").is_dir():
         raise FileNotFoundError(f"{folder} is absent")
-    quantised, pose = {"is_quantised": True}, {"name": "pose_hourglass.mlmodel", "arranged": _pose}
-    sound = {"inputs": SOUND, "constants": SOUND[1:]}
+    quantised: dict[str, Any] = {"is_quantised": True}
+    pose: dict[str, Any] = {"name": "pose_hourglass.mlmodel", "arranged": _pose}
+    sound: dict[str, Any] = {"inputs": SOUND, "constants": SOUND[1:]}
     return [
         _case("caffe/mtcnn_det1.prototxt", "caffe/mtcnn_det1.cvio"),
         _case("caffe/ultraface_slim-320.prototxt", "caffe/ultraface_slim-320.cvio", renamed={"data": "input"}),
