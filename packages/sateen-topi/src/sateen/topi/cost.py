@@ -8,7 +8,11 @@ from __future__ import annotations
 from itertools import pairwise
 from math import inf, sqrt
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
+
+_ROUNDED_BYTES = sum(DType.of(name).bytes for name in ("float32", "bfloat16"))
+"""The bytes of an element before and after."""
 
 
 def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, exposed: float = 0.0) -> float:
@@ -40,7 +44,7 @@ def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Mach
 
 def rounding_cycles(elements: int, machine: Machine) -> float:
     """Cycles to round elements of float32 to half as many bytes."""
-    return 6 * elements / machine.rates.moved
+    return _ROUNDED_BYTES * elements / machine.rates.moved
 
 
 def bytes_per_cycle(size: int, machine: Machine) -> float:

@@ -36,7 +36,7 @@ from sateen.topi.schedules import (
 )
 from sateen.topi.types import BFLOAT16, FLOAT32, Block, Layout, View
 
-PANELS = (1, 2, 3, 4, 6, 8)
+VECTORS = (1, 2, 3, 4, 6, 8)
 """The numbers of vectors of columns in a panel."""
 
 
@@ -70,7 +70,7 @@ def bfloat_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine:
     if not machine.multiplies_pairs or len(b) != 2 or dtype != FLOAT32 or 0 in a or depth % PAIR or columns < lanes:
         return []
     found = []
-    for vectors in (v for v in PANELS if machine.tile_positions(v) > 0):
+    for vectors in (v for v in VECTORS if machine.tile_positions(v) > 0):
         tile, panels = tile_rows(rows, vectors, machine), -(-columns // (lanes * vectors))
         products = panels * tiles_cycles(rows, tile, vectors, depth // PAIR, machine.of_pairs)
         weights = BFLOAT16.bytes * depth * panels * lanes * vectors
