@@ -8,6 +8,7 @@ import pytest
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import TensorType
 from sateen.runtime.errors import InferenceError
+from sateen.tensor_ir import Machine
 from sateen.topi.types import Layout
 
 RANDOM = np.random.default_rng(0)
@@ -71,3 +72,14 @@ def test_across_channels_and_by_a_norm(check_op):
 def test_operands_that_don_t_fit_are_refused(op, shapes, message):
     with pytest.raises(InferenceError, match=re.escape(message)):
         op.infer(*(TensorType.of("float32", s) for s in shapes))
+
+
+@pytest.mark.parametrize(
+    ("layout", "channels", "taken"),
+    [("aDbc16d", 48, "aDbc16d"), ("aDbc8d", 48, None), ("aDbc16d", 40, None), ("acbd", 48, None), ("abcd", 48, None)],
+)
+def test_layer_reads_channels_in_blocks_of_whole_vectors(layout, channels, taken):
+    data, scale = TensorType.of("float32", (1, 5, 6, channels), Layout.parse(layout)), TensorType.of("float32", (1,))
+    machine = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")
+    first = next(iter(ops.LayerNormalization(3).layouts([data, scale], [data], machine)))
+    assert [given and str(given) for given in (*first.inputs, *first.outputs)] == [taken, None, None]

@@ -35,6 +35,17 @@ def test_layer(run_views, view, error, random, shape, axis):
     assert np.abs(y - expected).max() < 1e-5
 
 
+@pytest.mark.parametrize(("channels", "block"), [(48, 16), (32, 8), (64, 64)])
+def test_layer_of_channels_in_blocks(run_views, view, error, random, channels, block):
+    """The channels of a convolution, put last."""
+    x = (random.standard_normal((2, 3, 5, channels)) * 2 + 3).astype("float32")
+    scale, bias = (random.standard_normal(channels).astype("float32") for _ in range(2))
+    layout = Layout.blocked(4, 1, block).transposed((0, 2, 3, 1))
+    operands = [view(x, "x", layout), view(scale, "s"), view(bias, "b")]
+    (y,) = run_views(normalization.layer_normalization(*operands, 3, EPSILON), operands, [x, scale, bias])
+    assert error(y, standardized(x, (3,)) * scale + bias) < 1e-5
+
+
 GROUPS = [((1, 8, 12, 12), 8), ((2, 30, 7, 9), 5), ((2, 6, 5, 4, 3), 3), ((2, 8, 19), 2)]
 
 

@@ -11,7 +11,7 @@ from sateen.tensor_ir import Machine
 from sateen.topi.computations import normalization
 from sateen.topi.operators import LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
-from sateen.topi.types import Layout, View
+from sateen.topi.types import Block, Layout, View
 
 
 def _require_channels(op: Operator, data: TensorType, named: dict[str, TensorType]) -> None:
@@ -126,6 +126,20 @@ class LayerNormalization(Operator):
         self, data: View, scale: View | None = None, bias: View | None = None, *, outputs: Sequence[TensorType]
     ) -> Computation:
         return normalization.layer_normalization(data, scale, bias, self.axis, self.epsilon)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
+        """Rows of a last axis in blocks of whole vectors are read where they are, such as the channels of a
+        convolution."""
+        data, *others = inputs
+        last, rest = data.rank - 1, (None,) * len(others)
+        layout = data.memory_layout
+        block = layout.block_of(last)
+        is_read = self.axis == last and layout.order[-1] == Block(last, block) and not layout.pads(data.static_shape)
+        if is_read and block % machine.lanes(data.dtype) == 0:
+            yield LayoutChoice((data.layout, *rest), (None,))
+        yield LayoutChoice((None, *rest), (None,))
 
 
 @dataclass(frozen=True, slots=True)
