@@ -103,6 +103,14 @@ def test_other_weights_of_the_same_size_are_packed_by_themselves(path: Path, tmp
     assert not np.array_equal(first.run(DATA)["y"].numpy(), second.run(DATA)["y"].numpy())
 
 
+def test_a_changed_copy_shares_nothing_with_what_was_read(path: Path) -> None:
+    artifact = runtime.read_artifact(path)
+    kept = runtime.load(artifact)
+    changed = runtime.load(replace(artifact, parameters=bytes(len(artifact.parameters))))
+    assert kept.run(DATA)["y"].numpy().any()
+    assert not changed.run(DATA)["y"].numpy().any()
+
+
 def test_threads_that_load_at_one_time_wait_for_one_that_packs(path: Path, expected: np.ndarray) -> None:
     with ThreadPoolExecutor(4) as pool:
         models = list(pool.map(runtime.load, [path] * 8))

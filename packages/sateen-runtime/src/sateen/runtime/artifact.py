@@ -118,8 +118,8 @@ class Artifact:
     """What each device has, the host among them; empty for a network that is on one device as a whole."""
     packing: Packing | None = None
     """How the library packs the parameters when they are first loaded; None if they are in the form that it reads."""
-    digest: str = field(default="", compare=False, repr=False)
-    """Of one that was read: the digest of its manifest, which holds those of all sections."""
+    digest: str = field(default="", init=False, compare=False, repr=False)
+    """Of one that was read: the digest of its manifest, which holds those of all sections. A changed copy has none."""
 
     def __repr__(self) -> str:
         return (

@@ -107,7 +107,9 @@ def _read(
             sections["parameters"].check(parameters)
             if verified is not None and descriptor is not None and verified.of(descriptor) == known:
                 known.remember(digest)
-        return replace(_artifact(fields, library, parameters, kernels), packing=packing, digest=digest)
+        artifact = replace(_artifact(fields, library, parameters, kernels), packing=packing)
+        object.__setattr__(artifact, "digest", digest)
+        return artifact
     except ArtifactError as error:
         raise ArtifactError(f"{name}: {error}") from None
 
