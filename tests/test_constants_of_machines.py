@@ -29,6 +29,8 @@ CODE = "a bound of the size of code, which takes a compiler's time on any machin
 ORDER = "an order of ways that differ by far more than machines do"
 ALLOWED = {
     "LONGEST_CHAIN": "bounds the error of a sum, not its time",
+    "PANELS": "bounds the number of methods",
+    "HEIGHTS": "bounds the number of methods",
     "PANEL_ROWS": "uses of each element that pay for a copy of it",
     "WORTHWHILE": "the rounding errors of Strassen's sums weigh beside their cycles",
     "UNROLLED_TERMS": CODE,

@@ -4,11 +4,12 @@ from dataclasses import fields, replace
 
 import pytest
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi import cost
 from sateen.topi.computations.convolution import ConvolutionShapes
 from sateen.topi.computations.convolution.methods import cpu_candidates as candidates
-from sateen.topi.computations.products.strassen import gain
+from sateen.topi.computations.products import matmul_candidates
 from sateen.topi.computations.windows import Window
 
 MACHINES = [
@@ -28,6 +29,10 @@ PROPORTIONS = {
     "common_part",
     "overflow",
     "loads_alone",
+    "streams",
+    "asks_ahead",
+    "crowded",
+    "least_uses",
 }
 
 
@@ -59,8 +64,11 @@ def test_a_convolution_takes_twice_the_cycles_on_a_machine_half_as_fast(machine,
 @pytest.mark.parametrize("machine", MACHINES)
 def test_products_are_chosen_by_ratios_of_rates_alone(machine):
     for rows in (16, 64, 256, 1024):
-        a, columns = (1, rows, 1024), 1536
-        assert gain(a, columns, half_as_fast(machine)) == pytest.approx(2 * gain(a, columns, machine))
+        shapes = (1, rows, 1024), (1024, 1536), DType.of("float32")
+        found, slower = (
+            {str(c.method): c.cycles for c in matmul_candidates(*shapes, m)} for m in (machine, half_as_fast(machine))
+        )
+        assert slower == pytest.approx({method: 2 * cycles for method, cycles in found.items()})
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -15,7 +15,7 @@ from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.products import Packed
+from sateen.topi.computations.products import Panels
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 
@@ -35,7 +35,7 @@ def test_large_products_with_a_constant_are_made_of_quarters():
     after = remove_dead_nodes(choose_methods(before, MACHINE, numerics="fast"))
     verify_graph(after)
     products = [n for n in after.nodes if isinstance(n.op, StrassenMatMul)]
-    assert [n.method for n in products] == [Packed(3), Packed(3)]
+    assert [n.method for n in products] == [Panels(3), Panels(3)]
     assert len({n.inputs[1] for n in products}) == 1  # the weight is transformed once
     types = [v.type for v in products[0].inputs]
     assert products[0].op.operations(types, [v.type for v in products[0].outputs]) == 2 * 130 * 512 * 768

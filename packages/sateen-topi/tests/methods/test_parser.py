@@ -34,7 +34,7 @@ def test_the_text_has_every_field():
         "direct(rows=1,, columns=2, vectors=1)",
         "direct(rows=1, rows=1, columns=2, vectors=1)",
         "direct(rows=99999999999, columns=2, vectors=1)",
-        str(Packed(2)),
+        str(Packed(6, 4, 1, 768)),
     ],
 )
 def test_other_text_is_refused(text):

@@ -42,8 +42,8 @@ CLEARLY = 1.05
 """More streams are taken where they are so many times as fast."""
 FULLY = 0.8
 """Data are in the third cache while they are read at this part of the rate of the smallest that is there."""
-WAITING = 1.2
-"""Memory waits for a core if more streams than one are so many times as fast: then it pays to ask ahead."""
+CACHED = 1.2
+"""Data are in the third cache only if they are read so many times as fast as memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,6 @@ class MachineMeter:
             streams=streams,
             memory_in_streams=_rounded(memory[streams]),
             memory_together=_rounded(max(together, memory[streams])),
-            asks_ahead=memory[streams] > WAITING * memory[1],
             shared=rates.shared if self._cores == 1 else _rounded(self._shared(per_cycle, third, l2)),
         )
         l3_bytes = int(held / rates.common_part)
@@ -191,7 +190,7 @@ def _fewest(memory: dict[int, float]) -> int:
 
 def _third(sizes: Sequence[tuple[int, float]], memory: float, l2: float) -> tuple[float, int]:
     """The rate of the third cache, and the bytes that are read at this rate; without one that of memory, and none."""
-    if not sizes or sizes[0][1] < WAITING * memory:
+    if not sizes or sizes[0][1] < CACHED * memory:
         return min(memory, l2), 0
     held = list(takewhile(lambda found: found[1] >= FULLY * sizes[0][1], sizes))
     return min(max(median(rate for _, rate in held), memory), l2), held[-1][0]

@@ -5,6 +5,7 @@ All facts about a machine are in `Machine` and its `Rates`. Only ratios of estim
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import inf, sqrt
 
@@ -15,18 +16,20 @@ _ROUNDED_BYTES = sum(DType.of(name).bytes for name in ("float32", "bfloat16"))
 """The bytes of an element before and after."""
 
 
-def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, exposed: float = 0.0) -> float:
+def tile_cycles(
+    positions: int, vectors: int, terms: int, machine: Machine, exposed: float = 0.0, *, alone: bool = False
+) -> float:
     """Cycles of a register tile of `positions` x `vectors` accumulators: a sum of `terms`, then it is stored.
 
     Each term takes a row of `vectors` from a panel that all tiles read, and a broadcast element for each position.
-    `exposed` is the fraction of fetching the panel from its cache that arithmetic does not hide. Infinite if the tile
-    does not fit into the registers.
+    `exposed` is the fraction of fetching the panel from its cache that arithmetic does not hide. A tile that is `alone`
+    reads the panel once, from memory, which `mean_cycles` counts. Infinite if the tile does not fit into the registers.
     """
     if positions > machine.tile_positions(vectors):
         return inf
     rates, row_bytes = machine.rates, vectors * machine.vector_bytes
     loads = positions + vectors * max(1, machine.vector_bytes // rates.load_bytes)
-    fetch = row_bytes / bytes_per_cycle(terms * row_bytes, machine)
+    fetch = 0.0 if alone else row_bytes / bytes_per_cycle(terms * row_bytes, machine)
     arithmetic = positions * row_bytes / rates.multiply_add_bytes
     issue = (arithmetic, loads * rates.load_cycles)
     step = max(sum(issue) if rates.loads_alone else max(issue), fetch, rates.multiply_add_latency)
@@ -71,11 +74,12 @@ def convolution_cycles(
     """The cycles of all cores together for the work of a convolution in equal parts, with cold weights and bytes that
     one core writes and all read.
 
-    Where memory is asked ahead, it works beside all of the work but what is `apart`, such as transforms, and all cores
-    share what it gives them together. Elsewhere `mean_cycles` counts what is waited for.
+    Where memory is asked ahead at several places, it works beside all of the work but what is `apart`, such as
+    transforms, and all cores share what it gives them together. Elsewhere `mean_cycles` counts what is waited for: at
+    one place a processor fetches ahead by itself, and asking hides what little remains.
     """
     rates, cycles = machine.rates, []
-    if not rates.asks_ahead:
+    if not rates.asks_ahead or rates.streams == 1:
         return mean_cycles(work, weights, vectors, parts, machine, shared)
     for n in (1 << power for power in range(machine.cores.bit_length())):
         own = -(-parts // n) / parts * work + (n > 1) * shared / n / rates.shared
@@ -87,9 +91,47 @@ def convolution_cycles(
 def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0) -> float:
     """The cycles of all cores together for work in equal parts, with cold weights and bytes that one core writes and
     all read."""
-    rates, cycles = machine.rates, []
+    rates = machine.rates
+
+    def with_weights(own: float, share: float) -> float:
+        transfer = weights / (rates.memory * share)
+        return max(own, transfer) + rates.streamed / vectors * transfer
+
+    return _mean(work, parts, with_weights, machine, shared)
+
+
+def cycles_in_passes(
+    work: float, weights: int, vectors: int, passes: int, parts: int, machine: Machine, *, places: int = 1, asked: bool
+) -> float:
+    """The cycles of all cores together for work in equal parts, each of which reads cold weights in some passes, at
+    some `places` in turn. The first pass waits for memory; if weights are `asked` for ahead no pass does."""
+    rates = machine.rates
+    rate = memory_rate(rates.streams if asked else places, machine)
+
+    def with_weights(own: float, share: float) -> float:
+        transfer = weights / (rate * share)
+        if asked:
+            return max(own, transfer)
+        return own * (1 - 1 / passes) + max(own / passes, transfer * (1 + rates.streamed / vectors))
+
+    return _mean(work, parts, with_weights, machine)
+
+
+def _mean(
+    work: float, parts: int, with_weights: Callable[[float, float], float], machine: Machine, shared: int = 0
+) -> float:
+    """The mean for 1, 2, 4, … cores, of which `with_weights` gives the cycles of one: of its own work, and its share of
+    the rate of memory."""
+    found = []
     for n in (1 << power for power in range(machine.cores.bit_length())):
-        own = -(-parts // n) / parts * work + (n > 1) * shared / n / rates.shared
-        transfer = weights / (rates.memory * sqrt(n))
-        cycles.append(n * (max(own, transfer) + rates.streamed / vectors * transfer))
-    return sum(cycles) / len(cycles)
+        own = -(-parts // n) / parts * work + (n > 1) * shared / n / machine.rates.shared
+        found.append(n * with_weights(own, sqrt(n)))
+    return sum(found) / len(found)
+
+
+def memory_rate(places: int, machine: Machine) -> float:
+    """The bytes per cycle that a core reads from memory at some places in turn."""
+    rates = machine.rates
+    if places >= rates.streams:
+        return rates.memory_in_streams * max(0.5, 1 - rates.crowded * (places - rates.streams))
+    return rates.memory + (rates.memory_in_streams - rates.memory) * (places - 1) / (rates.streams - 1)

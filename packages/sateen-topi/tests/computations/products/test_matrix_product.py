@@ -1,5 +1,6 @@
 """Matrix products against NumPy in float64."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, lower, te
-from sateen.topi.computations.products import matmul, matmul_shape, packed_layout
+from sateen.topi.computations.products import Packed, ProductShapes, matmul, matmul_shape, packed_layout
 from sateen.topi.types import compute, placeholder
 
 SHAPES = [
@@ -30,7 +31,8 @@ SHAPES = [
 def multiplied(run_views, view, random, a, b, packed, dtype="float32", epilogue=None, machine=None):
     x, y = random.standard_normal(a).astype(dtype), random.standard_normal(b).astype(dtype)
     rows, machine = int(np.prod(a[:-1])), machine or Machine.of("llvm")
-    layout = packed_layout(rows, b[-1], DType.of(dtype), machine) if packed and len(b) == 2 else None
+    shapes = ProductShapes(1, rows, b[-1], b[-2], DType.of(dtype))
+    layout = packed_layout(shapes, machine) if packed and len(b) == 2 else None
     operands = [view(x, "a"), view(y, "b", layout)]
     (found,) = run_views(matmul(*operands), operands, [x, y], epilogue, machine)
     return found, np.matmul(x.astype(np.float64), y.astype(np.float64))
@@ -77,7 +79,8 @@ def test_partial_sums_don_t_overwrite_an_operand_in_the_same_memory(view, random
     """With an operand as large as the output, which may share its memory, terms are added in one go."""
     small = replace(Machine.of("llvm"), vector_registers=32, l2_bytes=64 << 10)
     x, y, r = (random.standard_normal(s).astype("float32") for s in ((29, 512), (512, 70), (29, 70)))
-    operands = [view(x, "a"), view(y, "b", packed_layout(29, 70, DType.of("float32"), small)), view(r, "r")]
+    layout = packed_layout(ProductShapes(1, 29, 70, 512, DType.of("float32")), small)
+    operands = [view(x, "a"), view(y, "b", layout), view(r, "r")]
     product = matmul(*operands[:2])
     total = compute((29, 70), lambda i, j: product.view(i, j) + operands[2](i, j), "add")
     schedule = te.create_schedule(total.tensor)
@@ -104,7 +107,7 @@ def test_operands_that_don_t_fit_are_refused():
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float64"])
 def test_panels_that_no_whole_vectors_fill_take_shorter_ones(dtype, target):
     machine = Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={target}")
-    layout = packed_layout(40, 65, DType.of("float32"), machine)
+    layout = packed_layout(ProductShapes(1, 40, 65, 16, DType.of("float32")), machine)
     for given in (layout, None):
         a, b = placeholder((40, 16), dtype, "a"), placeholder((16, 65), dtype, "b", given)
         product = matmul(a, b)
@@ -115,30 +118,51 @@ def test_panels_that_no_whole_vectors_fill_take_shorter_ones(dtype, target):
 
 def test_panels_are_as_wide_as_a_register_tile():
     avx512, avx2 = (Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-{level}") for level in ("v4", "v3"))
-    kind = DType.of("float32")
-    assert str(packed_layout(1024, 1024, kind, avx512)) == "Ba64b"
-    assert str(packed_layout(1, 1024, kind, avx512)) == "Ba128b"
-    assert str(packed_layout(1024, 1024, kind, avx512, vectors=3)) == "Ba48b"
-    assert str(packed_layout(1024, 1024, kind, avx2)) == "Ba24b"
-    assert packed_layout(8, 1, kind, avx512) is None
+
+    def layout(rows, columns, machine, vectors=0):
+        return str(packed_layout(ProductShapes(1, rows, columns, 1024, DType.of("float32")), machine, vectors))
+
+    assert layout(1024, 1024, avx512) == "Ba64b"
+    assert layout(1, 1024, avx512) == "Ba128b"
+    assert layout(1024, 1024, avx512, vectors=3) == "Ba48b"
+    assert layout(1024, 1024, avx2) == "Ba24b"
+    assert layout(8, 1, avx512) == "None"
+
+
+@pytest.mark.parametrize(("a", "function"), [((29, 60), None), ((2, 3, 5, 60), te.tanh)], ids=["alone", "with tanh"])
+@pytest.mark.parametrize("columns", [64, 70])
+@pytest.mark.parametrize(
+    "method", [(4, 2, 1, 60), (6, 1, 1, 20), (5, 2, 1, 15), (2, 1, 3, 60), (29, 1, 1, 30), (1, 2, 8, 60)]
+)
+def test_every_method_gives_the_product(run_views, view, error, random, a, function, columns, method):
+    """Tiles of whole rows and rests of them, sums in one part and in several, panels one by one and together."""
+    packed, rows = Packed(*method), int(np.prod(a[:-1]))
+    x, y = random.standard_normal(a).astype("float32"), random.standard_normal((60, columns)).astype("float32")
+    layout = packed_layout(ProductShapes(1, rows, columns, 60, DType.of("float32")), Machine.of("llvm"), packed.vectors)
+    operands = [view(x, "a"), view(y, "b", layout)]
+    epilogue = function and (lambda v: compute(v.shape, lambda *i: function(v(*i)), "epilogue"))
+    (found,) = run_views(matmul(*operands, None, packed), operands, [x, y], epilogue)
+    expected = x.astype(np.float64) @ y
+    assert error(found, expected if function is None else np.tanh(expected)) < 1e-5
 
 
 @pytest.mark.parametrize(
-    ("target", "tile"),
+    "target",
     [
-        ("x86_64-linux-gnu -mcpu=x86-64-v4", (13, 32)),
-        ("x86_64-linux-gnu -mcpu=x86-64-v3", (6, 16)),
-        ("x86_64-linux-gnu -mcpu=x86-64-v2", (5, 8)),
-        ("aarch64-linux-gnu", (5, 16)),
+        "x86_64-linux-gnu -mcpu=x86-64-v4",
+        "x86_64-linux-gnu -mcpu=x86-64-v3",
+        "x86_64-linux-gnu -mcpu=x86-64-v2",
+        "aarch64-linux-gnu",
     ],
 )
-def test_a_register_tile_of_panels_that_are_made_while_running_fits_the_machine(target, tile):
+def test_a_register_tile_of_panels_that_are_made_while_running_fits_the_machine(target):
     machine = Machine.of(f"llvm -mtriple={target}")
     a, b = placeholder((128, 64), "float32", "a"), placeholder((64, 96), "float32", "b")
     product = matmul(a, b)
     schedule = te.create_schedule(product.view.tensor)
     product.schedule_on(machine)(schedule, product.view.tensor, machine)
     text = str(lower(schedule, [a.tensor, b.tensor, product.view.tensor]))
-    assert f"register float32[{tile[0]}, {tile[1]}]" in text
-    rows, vectors = tile[0], tile[1] // machine.lanes()
+    rows, columns = map(int, re.search(r"register float32\[(\d+), (\d+)\]", text).groups())
+    vectors = columns // machine.lanes()
     assert rows <= machine.tile_positions(vectors)
+    assert rows * vectors >= machine.accumulators

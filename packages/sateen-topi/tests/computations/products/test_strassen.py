@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
-from sateen.topi.computations.products import strassen
+from sateen.topi.computations.products import Strassen, matmul_candidates, strassen
 from sateen.topi.types import compute
 
 AVX512 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
@@ -74,8 +75,8 @@ def test_the_tables_multiply_matrices():
     ],
 )
 def test_it_pays_for_large_products_in_whole_panels(a, columns, machine, vectors):
-    pays = strassen.gain(a, columns, machine) >= 0
-    assert (strassen.vectors_for(a, columns, machine) if pays else 0) == vectors
+    best = [c.method for c in matmul_candidates(a, (a[-1], columns), DType.of("float32"), machine)[:1]]
+    assert [m.vectors for m in best if isinstance(m, Strassen)] == [vectors] * (vectors > 0)
 
 
 def test_items_of_a_batch_do_not_meet(run_views, view, random, lanes):

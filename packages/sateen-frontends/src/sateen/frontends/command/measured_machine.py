@@ -25,7 +25,6 @@ _SHOWN = {
     "streams": "places at which it is fastest",
     "memory_in_streams": "memory, at so many places",
     "memory_together": "memory, all cores",
-    "asks_ahead": "asking for the next block pays",
     "shared": "written where another core read",
 }
 """The measured rates, as they are shown."""

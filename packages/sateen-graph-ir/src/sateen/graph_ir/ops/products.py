@@ -13,7 +13,16 @@ from sateen.graph_ir.ops.element_wise import Cast
 from sateen.graph_ir.ops.preparations import StrassenWeight
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import products
-from sateen.topi.computations.products import BfloatPanels, Packed, PackedBfloat, Strassen, Tiled, Warped, determinant
+from sateen.topi.computations.products import (
+    BfloatPanels,
+    Packed,
+    PackedBfloat,
+    Panels,
+    Strassen,
+    Tiled,
+    Warped,
+    determinant,
+)
 from sateen.topi.computations.strips import Strips
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import (
@@ -70,7 +79,7 @@ class MatMul(Operator):
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, Strassen):
             prepared = StrassenWeight()
-            return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(prepared, prepared.prepared)})
+            return Substitution(StrassenMatMul(), Panels(method.vectors), {1: Preparation(prepared, prepared.prepared)})
         if isinstance(method, PackedBfloat):
             panels = BfloatPanels(method.rows, method.vectors)
             return Substitution(BfloatMatMul(), panels, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
@@ -82,9 +91,9 @@ class MatMul(Operator):
         """The panels of the right operand are those of the method."""
         a, b = inputs
         if b.rank == 2:
-            *rows, _ = a.static_shape
             vectors = method.vectors if isinstance(method, Packed) else 0
-            packed = products.packed_layout(prod(rows), b.static_shape[1], b.dtype, machine, vectors)
+            shapes = products.ProductShapes.of(a.static_shape, b.static_shape, b.dtype)
+            packed = products.packed_layout(shapes, machine, vectors)
             yield LayoutChoice((None, packed), (None,))
             yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)
         else:
@@ -101,7 +110,7 @@ class StrassenMatMul(Operator):
     Inputs: a, weight [7, k/2, n/2] (products.strassen_weight), both float32.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Packed,)
+    methods: ClassVar[tuple[type[Method], ...]] = (Panels,)
 
     def infer(self, a: TensorType, weight: TensorType) -> tuple[TensorType, ...]:
         require(a.is_static and weight.is_static, self, f"expects known dimensions, found {a} and {weight}")
@@ -119,13 +128,13 @@ class StrassenMatMul(Operator):
         return (TensorType(a.dtype, (*a.shape[:-1], 2 * columns)),)
 
     def compute(
-        self, a: View, weight: View, *, outputs: Sequence[TensorType], method: Packed | None = None
+        self, a: View, weight: View, *, outputs: Sequence[TensorType], method: Panels | None = None
     ) -> Computation:
         """The panels of the weight follow from the method."""
         return products.strassen_matmul(a, weight)
 
     def layouts_by(
-        self, method: Packed | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+        self, method: Panels | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         lanes, vectors = machine.lanes(), 1 if method is None else method.vectors
         if lanes > 1 and inputs[1].static_shape[2] % (lanes * vectors) == 0:

@@ -32,7 +32,7 @@ def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default",
         parameter %w: float32[64, 64, 3, 3]; %y = conv(%x, %w, %b) {pads=(1, 1, 1, 1)}; %z = mat_mul(%a, %c)
         =>  %w.1 = winograd_weight(%w) {tile=6}
             %y = winograd_conv(%x, %w.1, %b) {tile=6, pads=(1, 1, 1, 1)} by blocks(rows=1, columns=10, vectors=2)
-            %z = mat_mul(%a, %c) by packed(vectors=3)
+            %z = mat_mul(%a, %c) by packed(rows=4, vectors=6, panels=1, terms=768)
 
     A method that takes a constant in another form replaces the node's operator by another one, and a node of its own
     gives the constant that form. It is used only if it loses no more than MOST_LOSS with the constant and `numerics`

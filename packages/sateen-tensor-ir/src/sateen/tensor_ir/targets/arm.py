@@ -28,7 +28,6 @@ HALF_WIDE = replace(
     transform_cycles=3.6,
     left_sum_cycles=4.0,
     result_sum_cycles=7.0,
-    weight_sum_cycles=0.5,
 )
 """Vectors of 16 bytes pass as two halves: one multiply-add and one load of 8 bytes a cycle, as on Cortex-A8 and A9."""
 CORTEX_A7 = replace(
@@ -37,7 +36,6 @@ CORTEX_A7 = replace(
     transform_cycles=7.2,
     left_sum_cycles=8.0,
     result_sum_cycles=14.0,
-    weight_sum_cycles=1.0,
     loads_alone=True,
 )
 """One float32 after the other, in vectors, too."""

@@ -8,6 +8,7 @@ from functools import cache
 from math import ceil, inf
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
@@ -32,6 +33,8 @@ class Machine:
     is the mean over 1, 2, 4, ... of them.
     """
 
+    page_bytes: ClassVar[int] = 4096
+    """The bytes of a page of memory."""
     vector_bytes: int
     vector_registers: int
     l1_bytes: int
@@ -115,6 +118,12 @@ class Machine:
         own = self.rates
         rates = replace(own, multiply_add_bytes=own.pair_bytes, multiply_add_latency=own.pair_latency)
         return replace(self, rates=rates)
+
+    @property
+    def l1_ways(self) -> int:
+        """The lines that the first cache holds at places whole pages apart: one in each of its ways, which have a page
+        each, so that a line is looked for while its address is translated."""
+        return max(1, self.l1_bytes // self.page_bytes)
 
     @property
     def even_iterations(self) -> int:

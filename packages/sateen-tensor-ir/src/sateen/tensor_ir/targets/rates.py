@@ -44,8 +44,8 @@ class Rates:
     memory_together: float
     """Bytes per cycle that all cores together read from memory."""
     asks_ahead: bool
-    """Whether it pays to ask for the next block of data that is read in order while the present one is multiplied: at
-    one place memory then waits for the core, and each would take its time after the other."""
+    """Whether it pays to ask for the next block of data that is read in order while the present one is multiplied. If
+    not asked, memory begins with the first of several passes over a block, which waits for it."""
     shared: float
     """Bytes per cycle written to memory that another core has read before."""
     moved: float
@@ -58,8 +58,6 @@ class Rates:
     """Cycles per float32 of the left operand that Strassen's method takes for its sums."""
     result_sum_cycles: float
     """Cycles per float32 of the result that Strassen's method takes to combine its products."""
-    weight_sum_cycles: float
-    """Additional cycles per float32 of the right operand to read its sums in Strassen's method."""
     exposed: float
     """The fraction of the traffic between caches that arithmetic does not hide."""
     panel_exposed: float
@@ -78,6 +76,10 @@ class Rates:
     overflow: float
     """The excess over its part of a cache, as a fraction of that part, from which on data is never found there
     again."""
+    least_uses: int = 16
+    """The multiply-adds for each vector of such data beside which asking for it costs nothing."""
+    crowded: float = 0.02
+    """The fraction of the rate of memory that each place beyond `streams` takes away."""
     address_cycles: float = 0.0
     """Cycles to compute the address of a vector that is loaded, where such loads take no offset."""
     pair_bytes: float = 0.0
@@ -105,14 +107,13 @@ ZEN_4 = Rates(
     streams=1,
     memory_in_streams=8.0,
     memory_together=16.0,
-    asks_ahead=False,
+    asks_ahead=True,
     shared=2.5,
     moved=8.0,
     conversion_cycles=500.0,
     transform_cycles=0.45,
     left_sum_cycles=0.5,
     result_sum_cycles=0.875,
-    weight_sum_cycles=0.125,
     exposed=0.5,
     panel_exposed=0.1,
     streamed=0.25,
@@ -145,7 +146,6 @@ NARROW = replace(
     transform_cycles=1.8,
     left_sum_cycles=2.0,
     result_sum_cycles=3.5,
-    weight_sum_cycles=0.25,
 )
 """A small core: one multiply-add and one load of 16 bytes a cycle; not measured."""
 SCALAR = replace(

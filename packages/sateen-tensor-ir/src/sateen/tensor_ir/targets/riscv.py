@@ -32,7 +32,6 @@ SCALAR = replace(
     transform_cycles=7.2,
     left_sum_cycles=8.0,
     result_sum_cycles=14.0,
-    weight_sum_cycles=1.0,
 )
 """A small core without vectors: one multiply-add and one load of 4 bytes a cycle, as on SiFive's U74."""
 

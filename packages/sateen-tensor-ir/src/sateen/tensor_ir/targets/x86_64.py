@@ -37,7 +37,6 @@ SAPPHIRE_RAPIDS = replace(
     panel_exposed=0.3,
     streamed=0.6,
     transform_cycles=0.3,
-    weight_sum_cycles=0.75,
     pair_bytes=32,
 )
 """Two multiply-adds and two loads of 64 bytes a cycle; a quarter as many pairs of bfloat16, which

@@ -159,10 +159,15 @@ def register_tile(stage: te.Stage, *axes: IterVar) -> None:
     stage.vectorize(axes[-1])
 
 
-def ask_ahead(stage: te.Stage, tensor: te.Tensor, axis: IterVar, leading: int, machine: Machine) -> None:
+def is_asked_for(uses: int, machine: Machine) -> bool:
+    """Whether it pays to ask ahead for parameters, each vector of which is used in so many multiply-adds."""
+    return machine.rates.asks_ahead and uses >= machine.rates.least_uses
+
+
+def ask_ahead(stage: te.Stage, tensor: te.Tensor, axis: IterVar, leading: int, uses: int, machine: Machine) -> None:
     """Ask memory for the next block of a parameter, of the same `leading` indices, in a loop of the sum that reads the
-    present one, where memory is slow to begin by itself. Blocks lie in the order in which they are read."""
-    if machine.rates.asks_ahead:
+    present one, if that pays. Blocks lie in the order in which they are read."""
+    if is_asked_for(uses, machine):
         stage.prefetch_next(tensor, axis, leading, machine.rates.streams)
 
 

@@ -185,7 +185,9 @@ class Plan:
             stage.reorder(*outer, *kernel, *inner, *data, oi, pair)
             multiply_pairs(stage, data, oi, self.layout.block_of(1))
         if self.channel is not None:
-            ask_ahead(stage, self.weight.tensor, ([*outer, *kernel] if self._block == 1 else inner[:1])[-1], 1, machine)
+            steps = inner[0] if inner else kernel[-1] if kernel else outer[0]
+            positions = elements(self.master) // (extent_of(data[-1].extent) * extent_of(oi.extent))
+            ask_ahead(stage, self.weight.tensor, steps, 1, positions, machine)
 
     def schedule_planar(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of output channels x vectors along the last dimension."""

@@ -255,7 +255,7 @@ class _Winograd:
         co, ci = s[tile].split(s[tile].op.reduce_axis[0], self.lanes)
         cs, cu = s[tile].split(ci, 4 if self.lanes % 4 == 0 else 1)
         s[tile].reorder(i, j, co, cs, cu, t, ob, oi)
-        ask_ahead(s[tile], self.weight.tensor, cs, 3, machine)  # a plane of the transform
+        ask_ahead(s[tile], self.weight.tensor, cs, 3, count, machine)  # a plane of the transform
         register_tile(s[tile], cu, t, ob, oi)
 
     def _schedule_input(

@@ -9,8 +9,9 @@ from sateen.topi.computations.products.bfloat_product import (
 from sateen.topi.computations.products.by_thread_tiles import Tiled
 from sateen.topi.computations.products.by_warp_tiles import Warped, warp_candidates
 from sateen.topi.computations.products.determinants import determinant
-from sateen.topi.computations.products.matrix_product import matmul, packed_layout
-from sateen.topi.computations.products.methods import Packed, Strassen, matmul_candidates
+from sateen.topi.computations.products.matrix_product import matmul
+from sateen.topi.computations.products.methods import Panels, Strassen, matmul_candidates
+from sateen.topi.computations.products.packed import Packed, packed_layout
 from sateen.topi.computations.products.shapes import ProductShapes, matmul_shape
 from sateen.topi.computations.products.strassen import (
     STRASSEN_PRODUCTS,
@@ -25,6 +26,7 @@ __all__ = [
     "BfloatPanels",
     "Packed",
     "PackedBfloat",
+    "Panels",
     "ProductShapes",
     "Strassen",
     "Tiled",

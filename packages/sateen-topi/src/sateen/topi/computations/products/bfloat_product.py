@@ -138,4 +138,4 @@ class _Product:
         jv, lane = part.split(j, lanes, tail="round_up")
         part.reorder(step, i, jv, lane, pair)
         multiply_pairs(part, [i, jv], lane, lanes)
-        ask_ahead(part, self.b.tensor, step, 1, machine)
+        ask_ahead(part, self.b.tensor, step, 1, self.rows, machine)

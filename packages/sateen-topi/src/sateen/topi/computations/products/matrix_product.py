@@ -13,6 +13,7 @@ from sateen.tensor_ir.targets import Gpu
 from sateen.topi.computations.arguments import require_numbers, require_views, require_weight
 from sateen.topi.computations.products.by_thread_tiles import Tiled, device_method
 from sateen.topi.computations.products.by_warp_tiles import Warped, matmul_on_warps
+from sateen.topi.computations.products.packed import Packed, best_packed
 from sateen.topi.computations.products.shapes import PANEL_WIDTH, ProductShapes, is_one_matrix, matmul_shape
 from sateen.topi.computations.strips import Strips, bind_strips
 from sateen.topi.methods import Method
@@ -21,6 +22,7 @@ from sateen.topi.schedules import (
     access_lanes,
     accumulator_type,
     ask_ahead,
+    between,
     bind_tile,
     elements,
     extent_of,
@@ -31,48 +33,18 @@ from sateen.topi.schedules import (
     in_registers,
     largest_divisor,
     load_together,
-    owns_its_memory,
     pad_banks,
     reduce_in_vectors,
     register_tile,
     share_among_threads,
-    sum_lanes,
-    tile_rows,
     unflattened,
 )
-from sateen.topi.types import Block, Layout, View, compute
+from sateen.topi.types import Layout, View, compute
 
 UNROLLED_TERMS = 512
 """The most multiply-adds of a thread of a device that are written out."""
 PANEL_ROWS = 16
 """The least rows of the left operand for which the right one is packed, since each row uses all its elements."""
-
-
-def packed_layout(rows: int, columns: int, dtype: DType, machine: Machine, vectors: int = 0) -> Layout | None:
-    """The layout of a constant right operand: panels of as many columns as a register tile has. None: row-major.
-
-    `rows` are those of the left operand, `columns` those of the right one. By default the number of `vectors` in a
-    panel suits both.
-    """
-    lanes = sum_lanes(dtype, machine)
-    if rows == 0 or columns <= 1 or lanes == 1:
-        return None
-    blocks = -(-columns // lanes)
-    chosen = vectors or max(panel_vectors(blocks, machine), key=lambda v: panel_value(rows, blocks, v, machine))
-    return Layout((1, 0, Block(1, lanes * chosen)))
-
-
-def panel_vectors(blocks: int, machine: Machine) -> list[int]:
-    """The numbers of vectors that a panel may have, for the given number along all columns: registers hold the
-    accumulators of a row."""
-    return [n for n in (2, 3, 4, 6, 8, 1) if n <= min(blocks, machine.vector_registers - 1)]
-
-
-def panel_value(rows: int, blocks: int, vectors: int, machine: Machine) -> float:
-    """The value of a panel's width: higher if a load serves more multiply-adds, and if less of the last panel is
-    empty."""
-    tile = tile_rows(rows, vectors, machine)
-    return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
 
 def matmul(a: View, b: View, layout: Layout | None = None, method: Method | None = None) -> Computation:
@@ -213,28 +185,57 @@ class _Plan:
             self._schedule_dot_products(s, output, machine)
             return
         lanes = gcd(machine.lanes(self.master.dtype), self.right.width)
-        width = lanes * self._vectors(lanes, machine)
         whole = self.right.schedule(s, self.rows, lanes, machine)
+        method = self._packed(lanes, machine)
+        width = self.right.width if self.right.is_packed else lanes * method.vectors
         host = host_of(s, self.result, output, machine)
+        if method.terms < self.terms:
+            self._schedule_in_parts(s, host, method, width, lanes, machine)
+            return
         tile = in_registers(s, self.master, host)
-        stage = s[host]
-        batch, i, j = self._axes(stage)
-        rows = tile_rows(self.rows, width // lanes, machine)
-        jo, ji = stage.split(j, width, tail="partition")
-        io, ii = stage.split(i, rows, tail="partition")
-        jv, lane = stage.split(ji, lanes)
-        loops = [*batch, jo, io]
-        stage.reorder(*loops, ii, jv, lane)
-        register_tile(stage, ii, jv, lane)
-        work = elements(self.master) * max(1, self.terms // 8)
-        block = self._block(host, machine)
-        if block is None:
-            s[tile].compute_at(stage, share_among_threads(stage, loops, work, machine))
-            self._reduce(s[tile], None, lanes, whole, machine)
+        loops = self._tiles(s[host], method, width, lanes)
+        s[tile].compute_at(s[host], share_among_threads(s[host], loops, self._work, machine))
+        self._reduce(s[tile], method, lanes, whole, machine)
+
+    def _schedule_in_parts(
+        self, s: te.Schedule, host: te.Tensor, method: Packed, width: int, lanes: int, machine: Machine
+    ) -> None:
+        """All rows of a panel add some terms, then the next ones, so that their part of the panel stays in the second
+        cache. The sums go through memory of their own, whatever the host computes of them."""
+        if host is self.master:
+            sums = s.cache_write(self.master, "global")
         else:
-            share_among_threads(stage, loops[:-1], work, machine)
-            s[tile].compute_at(stage, io)
-            stage.reorder(self._reduce(s[tile], block, lanes, whole, machine), io)
+            for tensor in between(self.master, host):
+                s[tensor].compute_inline()
+            sums = self.master
+        tile = s.cache_write(sums, "register")
+        batch, i, j = self._axes(s[host])
+        jo, ji = s[host].split(j, width, tail="partition")
+        jv, lane = s[host].split(ji, lanes)
+        s[host].reorder(*batch, jo, i, jv, lane)
+        register_tile(s[host], jv, lane)
+        s[sums].compute_at(s[host], share_among_threads(s[host], [*batch, jo], self._work, machine))
+        *batch, i, j = s[sums].axes
+        io, ii = s[sums].split(i, method.rows, tail="partition")
+        jv, lane = s[sums].split(j, lanes, tail="round_up")
+        s[sums].reorder(*batch, io, ii, jv, lane)
+        register_tile(s[sums], ii, jv, lane)
+        s[tile].compute_at(s[sums], io)
+        s[sums].reorder(self._reduce(s[tile], method, lanes, True, machine), io)
+
+    def _tiles(self, stage: te.Stage, method: Packed, width: int, lanes: int) -> list[IterVar]:
+        """Cut rows and columns into tiles of registers for panels of a width; returns the loops over tiles."""
+        batch, i, j = self._axes(stage)
+        jo, ji = stage.split(j, width * method.panels, tail="partition")
+        io, ii = stage.split(i, method.rows, tail="partition")
+        jv, lane = stage.split(ji, lanes)
+        stage.reorder(*batch, jo, io, ii, jv, lane)
+        register_tile(stage, ii, jv, lane)
+        return [*batch, jo, io]
+
+    @property
+    def _work(self) -> int:
+        return elements(self.master) * max(1, self.terms // 8)
 
     def schedule_on_device(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Tiles of threads, or strips."""
@@ -242,9 +243,7 @@ class _Plan:
         assert gpu is not None
         host = host_on_device(s, self.result, output)
         part = in_registers(s, self.master, host)
-        batch = elements(self.master) // (self.rows * self.columns)
-        shapes = ProductShapes(batch, self.rows, self.columns, self.terms, self.left.dtype)
-        match device_method(shapes, gpu, self.method):
+        match device_method(self._shapes, gpu, self.method):
             case Tiled() as method:
                 self._schedule_tiled(s, s[host], s[part], method, gpu)
             case Strips() as method:
@@ -288,39 +287,36 @@ class _Plan:
         for axis in sums.axes:
             sums.unroll(axis)
 
-    def _vectors(self, lanes: int, machine: Machine) -> int:
-        """Vectors per row of a register tile: a panel that was packed beforehand is as wide as one."""
+    def _packed(self, lanes: int, machine: Machine) -> Packed:
+        """The tiles of the method, which is for panels that were packed beforehand; without one the tiles of the least
+        cycles, as wide as such a panel or a part of one that is made here."""
+        if isinstance(self.method, Packed) and self.right.is_packed:
+            return self.method
         widest = self.right.width // lanes
-        if self.right.is_packed:
-            return widest
-        divisors = [n for n in range(widest, 0, -1) if widest % n == 0]
-        return max(divisors, key=lambda v: panel_value(self.rows, widest, v, machine))
+        widths = [widest] if self.right.is_packed else [n for n in range(1, widest + 1) if widest % n == 0]
+        return best_packed(self._shapes, widths, lanes, machine)
+
+    @property
+    def _shapes(self) -> ProductShapes:
+        batch = elements(self.master) // (self.rows * self.columns)
+        return ProductShapes(batch, self.rows, self.columns, self.terms, self.left.dtype)
 
     def _axes(self, stage: te.Stage) -> tuple[list[IterVar], IterVar, IterVar]:
         """The loops over batches, rows and columns."""
         *batch, i, j = stage.axes
         return ([], stage.fuse(*batch, i), j) if self.flat else (batch, i, j)
 
-    def _block(self, host: te.Tensor, machine: Machine) -> int | None:
-        """The number of terms to add before the next rows, so that their part of a panel stays in the L2 cache.
-
-        None: all of them.
-        """
-        most = int(machine.l2_bytes * machine.rates.own_part) // (self.right.width * self.master.dtype.bytes)
-        block = largest_divisor(self.terms, min(most, 512))
-        keeps = not self.flat and self.master.dtype == host.dtype and owns_its_memory(host, self.master)
-        return block if keeps and self.terms > most and block >= 128 else None
-
-    def _reduce(self, stage: te.Stage, block: int | None, lanes: int, whole: bool, machine: Machine) -> IterVar:
+    def _reduce(self, stage: te.Stage, method: Packed, lanes: int, whole: bool, machine: Machine) -> IterVar:
         """The loops of a tile; returns the outermost of the reduction."""
         *batch, i, j = stage.axes
-        outer, k = stage.split(stage.op.reduce_axis[0], block or self.terms)
-        ks, ku = stage.split(k, largest_divisor(block or self.terms, 4))
+        whole = whole and -(-self.columns // self.right.width) % method.panels == 0
+        outer, k = stage.split(stage.op.reduce_axis[0], method.terms)
+        ks, ku = stage.split(k, largest_divisor(method.terms, 4))
         jv, lane = stage.split(j, lanes, tail="round_up" if whole else "guard")
         stage.reorder(outer, ks, ku, *batch, i, jv, lane)
         register_tile(stage, ku, *batch, i, jv, lane)
         if self.right.is_packed and self.right.width > 1:
-            ask_ahead(stage, self.right.b.tensor, ks, 1, machine)
+            ask_ahead(stage, self.right.b.tensor, ks, 1, self.rows, machine)
         return outer
 
     def _schedule_dot_products(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:

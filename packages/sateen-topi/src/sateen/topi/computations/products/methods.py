@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
 from sateen.runtime.dtype import DType
@@ -13,18 +12,10 @@ from sateen.topi.computations.products import strassen
 from sateen.topi.computations.products.bfloat_product import bfloat_candidates
 from sateen.topi.computations.products.by_thread_tiles import device_candidates
 from sateen.topi.computations.products.by_warp_tiles import warp_candidates
-from sateen.topi.computations.products.matrix_product import panel_value, panel_vectors
+from sateen.topi.computations.products.packed import packed_candidates
 from sateen.topi.computations.products.shapes import ProductShapes
 from sateen.topi.methods import Candidate, Method
-from sateen.topi.schedules import sum_lanes
 from sateen.topi.types import FLOAT32
-
-
-@dataclass(frozen=True, slots=True)
-class Packed(Method):
-    """Panels of `vectors` vectors of columns; register tiles of rows read each panel from the first to the last."""
-
-    vectors: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +26,20 @@ class Strassen(Method):
     vectors: int
 
 
+@dataclass(frozen=True, slots=True)
+class Panels(Method):
+    """Strassen's method once the sums of the right operand are known: in panels of `vectors` vectors of columns."""
+
+    vectors: int
+
+
 def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Machine) -> list[Candidate]:
     """All methods for a [..., k] · b [k, n], best first; none if the right operand is not packed."""
-    *rows, depth = a
-    columns, lanes = b[-1], sum_lanes(dtype, machine)
-    if len(b) != 2 or 0 in a or columns <= 1 or lanes == 1:
+    if len(b) != 2 or 0 in a:
         return []
-    blocks = -(-columns // lanes)
-    values = {v: panel_value(prod(rows), blocks, v, machine) for v in panel_vectors(blocks, machine)}
-    best = max(values.values())
-    arithmetic = dtype.bytes * prod(rows) * depth * columns / machine.rates.multiply_add_bytes
-    found = [Candidate(Packed(v), arithmetic * best / value) for v, value in values.items()]
-    if dtype == FLOAT32 and (vectors := strassen.vectors_for(a, columns, machine)):
-        gained = strassen.gain(a, columns, machine)
-        found.insert(0, Candidate(Strassen(vectors), arithmetic - gained))
+    found = packed_candidates(ProductShapes.of(a, b, dtype), machine)
+    if dtype == FLOAT32 and (vectors := strassen.vectors_for(a, b[-1], machine)):
+        found.append(Candidate(Strassen(vectors), strassen.cycles(a, b[-1], vectors, machine)))
     found += bfloat_candidates(a, b, dtype, machine)
     return sorted(found, key=lambda c: c.cycles)
 

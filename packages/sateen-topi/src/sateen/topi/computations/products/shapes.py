@@ -33,6 +33,10 @@ class ProductShapes:
             return ProductShapes(1, prod(batch) * rows, columns, a[-1], dtype)
         return ProductShapes(prod(batch), rows, columns, a[-1], dtype)
 
+    def bytes_of(self, elements: int) -> int:
+        """The bytes of elements of the operands."""
+        return elements * self.dtype.bytes
+
 
 def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     """The shape of a product of stacks of matrices. Raises ArgumentError if they don't fit."""

@@ -21,6 +21,7 @@ import numpy as np
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.topi.computations.arguments import require, require_rank, require_same_type, require_shape, require_views
+from sateen.topi.cost import cycles_in_passes, tiles_cycles
 from sateen.topi.schedules import (
     Computation,
     ReductionTile,
@@ -28,6 +29,7 @@ from sateen.topi.schedules import (
     elements,
     flattened,
     host_of,
+    is_asked_for,
     largest_divisor,
     on_cpu,
     register_tile,
@@ -57,7 +59,7 @@ LEAST_ROWS = 3
 """The least rows of a register tile: with fewer, loads take longer than multiply-adds."""
 
 WORTHWHILE = 2.0
-"""A product is cut in blocks if it saves at least this many cycles for each cycle of its sums."""
+"""The cycles that a cycle of the sums of blocks has to save."""
 
 
 def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
@@ -75,17 +77,18 @@ def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
     return next((n for n in fitting if columns % (2 * n * lanes) == 0), 0)
 
 
-def gain(a: Sequence[int], columns: int, machine: Machine) -> float:
-    """The saved cycles, minus those of sums, which count WORTHWHILE times."""
-    *rows, depth = a
-    rates = machine.rates
-    saved = 4 * prod(rows) * depth * columns / rates.multiply_add_bytes / 8
-    spent = (
-        prod(rows) * depth * rates.left_sum_cycles
-        + prod(rows) * columns * rates.result_sum_cycles
-        + depth * columns * rates.weight_sum_cycles
-    )
-    return saved - WORTHWHILE * spent
+def cycles(a: Sequence[int], columns: int, vectors: int, machine: Machine) -> float:
+    """The estimate of a [batch, ..., k] · [k, columns] by this method: seven products of quarters, with the right
+    operand's from memory, and the sums of the left one and of the result, which count WORTHWHILE times."""
+    batch, *matrix, depth = a
+    rates, rows = machine.rates, batch * -(-prod(matrix) // 2)
+    panels = columns // (2 * vectors * machine.lanes())
+    tile = tile_rows(rows, vectors, machine)
+    products = STRASSEN_PRODUCTS * panels * tiles_cycles(rows, tile, vectors, depth // 2, machine)
+    sums = 2 * rows * (depth * rates.left_sum_cycles + columns * rates.result_sum_cycles)
+    weights = STRASSEN_PRODUCTS * depth * columns  # quarters of 4 bytes an element
+    work, passes = products + WORTHWHILE * sums, -(-rows // tile)
+    return cycles_in_passes(work, weights, vectors, passes, panels, machine, asked=is_asked_for(rows, machine))
 
 
 def strassen_weight(weight: Array) -> Array:
@@ -209,7 +212,7 @@ class _Strassen:
         vector, lane = s[part].split(j, lanes)
         s[part].reorder(q, steps, terms, i, vector, lane)
         register_tile(s[part], terms, i, vector, lane)
-        ask_ahead(s[part], self.weight.tensor, steps, 2, machine)  # a product of a panel
+        ask_ahead(s[part], self.weight.tensor, steps, 2, self.rows, machine)  # a product of a panel
 
     def _schedule_left(self, s: te.Schedule, host: te.Stage, panel: IterVar, lanes: int) -> None:
         """All sums of a vector of elements at a time. Each thread computes them for itself, since sharing would take
