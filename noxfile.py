@@ -159,9 +159,11 @@ def bench(session: nox.Session) -> None:
         session.error(f"expected the name of a benchmark, one of {known}")
     install(session, "test")
     name, *options = session.posargs
-    if name == "models":
+    if name in ("models", "unseen"):
         session.install("-e", "packages/sateen-frontends[opponents]")
         session.install("--no-deps", "pnnx>=20261020")  # its converter is a program that needs no torch
+    if name == "unseen" and "--models" not in options:
+        options += ["--framework", framework(session, "unseen", "tests/suites/torch/unseen.txt")]
     session.run("python", f"bench/{name}.py", *options, env={"PYTHONPATH": str(ROOT / "tests" / "models")})
 
 

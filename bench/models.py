@@ -186,8 +186,8 @@ def _milliseconds(results: Sequence[Engine]) -> str:
     return f"{1e3 * median(seconds):.2f}" if len(seconds) == len(results) else results[-1].note
 
 
-def measure(files: Sequence[Path], samples: int, numerics: str) -> None:
-    """Measure networks, print each line as it is known, write the page."""
+def measure(files: Sequence[Path], samples: int, numerics: str, part: str = "network") -> None:
+    """Measure networks, print each line as it is known, write it to the tables of a part of the page."""
     for file in files:
         with TemporaryDirectory() as folder:
             network = Network(file, Path(folder), samples, numerics)
@@ -195,12 +195,12 @@ def measure(files: Sequence[Path], samples: int, numerics: str) -> None:
         for row in (*times, *figures, *costs):
             print(" | ".join(row), flush=True)
         suffix = ", fast" if numerics == "fast" else ""
-        update_table(f"network times{suffix}", ["network", "threads", *(f"{e} ms" for e in network.engines)], times)
-        update_table("network figures", ["figure", "asked", "measured", "spread", "verdict", ""], figures)
+        update_table(f"{part} times{suffix}", ["network", "threads", *(f"{e} ms" for e in network.engines)], times)
+        update_table(f"{part} figures", ["figure", "asked", "measured", "spread", "verdict", ""], figures)
         engines = [f"{e} MB" for e in network.engines]
         errors = ["error", "error, strict", f"error of {network.engines[1]}"]
         head = ["network", "compile s", "compile MB", "artifact MB", *engines, *errors]
-        update_table(f"network costs{suffix}", head, costs)
+        update_table(f"{part} costs{suffix}", head, costs)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from architectures import calibrate, draw, seeded_pictures
 
 TORCHVISION = ("efficientnet_v2_s", "mnasnet1_0", "mobilenet_v3_large", "regnet_x_800mf", "shufflenet_v2_x1_0")
 TIMM = (
-    "convnextv2_atto", "deit3_small_patch16_224", "dla34", "ghostnet_100", "hrnet_w18_small", "levit_256",
+    "convnextv2_atto", "deit3_small_patch16_224", "dla34", "ghostnet_100", "hrnet_w18_small",
     "mobilevit_s", "poolformer_s12", "res2net50_26w_4s", "resnext50_32x4d", "swinv2_tiny_window8_256",
     "vit_tiny_patch16_224", "xception41",
 )  # fmt: skip
