@@ -62,6 +62,12 @@ def test_a_convolution_takes_twice_the_cycles_on_a_machine_half_as_fast(machine,
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+def test_windows_of_channels_take_twice_the_cycles_on_a_machine_half_as_fast(machine):
+    assert cost.windows_cycles(14, 5, 9, half_as_fast(machine)) == 2 * cost.windows_cycles(14, 5, 9, machine)
+    assert cost.window_cycles(machine.vector_registers // 2, 9, machine) == float("inf")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_products_are_chosen_by_ratios_of_rates_alone(machine):
     for rows in (16, 64, 256, 1024):
         shapes = (1, rows, 1024), (1024, 1536), DType.of("float32")

@@ -81,11 +81,21 @@ def test_what_is_known_is_taken(method):
         assert (node.op, node.method) == (WinogradConv(2, 1, (1, 1, 1, 1)), Blocks(8, 8, 1))
 
 
-def test_groups_are_left_alone():
+def grouped(outputs):
     g = GraphBuilder("test")
-    w = g.parameter("w", np.ones((32, 16, 3, 3), "float32"))
+    w = g.parameter("w", np.ones((outputs, 16, 3, 3), "float32"))
     g.output(g.add(Conv(groups=2), g.input("x", "float32", (1, 32, 16, 16)), w))
-    graph = g.finish()
+    return g.finish()
+
+
+def test_groups_take_tiles():
+    (node,) = transform(grouped(32)).nodes
+    assert isinstance(node.method, Direct)
+    assert node.method.vectors == 1
+
+
+def test_groups_that_fill_no_vector_are_left_alone():
+    graph = grouped(40)
     assert transform(graph) is graph
 
 

@@ -50,6 +50,26 @@ def rounding_cycles(elements: int, machine: Machine) -> float:
     return _ROUNDED_BYTES * elements / machine.rates.moved
 
 
+def window_cycles(columns: int, terms: int, machine: Machine, operands: int = 1) -> float:
+    """Cycles of a tile of `columns` vectors of channels that meet only themselves: windows of `terms` vectors each,
+    then they are stored. Each term takes `operands` vectors for all columns, and one for each. Infinite if registers
+    don't hold these, the accumulators, and elements of the input for as many columns, since neighbours share them."""
+    if 2 * columns + operands + 1 > machine.vector_registers:
+        return inf
+    rates, size = machine.rates, machine.vector_bytes
+    loads = (columns + operands) * max(1, size // rates.load_bytes)
+    issue = (columns * size / rates.multiply_add_bytes, loads * rates.load_cycles)
+    step = max(sum(issue) if rates.loads_alone else max(issue), rates.multiply_add_latency)
+    return terms * (step + rates.address_cycles + rates.step_cycles) + rates.store_cycles * columns + rates.tile_cycles
+
+
+def windows_cycles(extent: int, columns: int, terms: int, machine: Machine, operands: int = 1) -> float:
+    """Cycles of the tiles of windows along an extent, the last of which may be smaller."""
+    whole, rest = divmod(extent, columns)
+    cycles = whole * window_cycles(columns, terms, machine, operands) if whole else 0.0
+    return cycles + (window_cycles(rest, terms, machine, operands) if rest else 0.0)
+
+
 def bytes_per_cycle(size: int, machine: Machine) -> float:
     """The bytes per cycle that a core reads of data of `size` bytes that it reads repeatedly.
 

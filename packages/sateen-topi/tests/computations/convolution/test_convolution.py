@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import Machine, lower, te
-from sateen.topi.computations.convolution import OperandLayouts, conv, conv_layouts
+from sateen.topi.computations.convolution import (
+    ConvolutionShapes,
+    OperandLayouts,
+    conv,
+    conv_candidates,
+    conv_layouts,
+)
 from sateen.topi.computations.windows import Window
 from sateen.topi.types import Layout, compute, placeholder
 
@@ -84,28 +90,43 @@ def test_values_of_rows_that_vectors_do_not_fill(run_views, view, error, random,
             assert error(y, expected) < bound
 
 
-def convolved(run_views, view, random, case, layouts, dtype="float32", epilogue=None, machine=None):
+def convolved(run_views, view, random, case, layouts, dtype="float32", epilogue=None, machine=None, method=None):
     shape, outputs, w, groups = case
     x = random.standard_normal(shape).astype(dtype)
     weight = (random.standard_normal((outputs, shape[1] // groups, *w.kernel)) * 0.1).astype(dtype)
     bias = random.standard_normal(outputs).astype(dtype)
     operands = [view(x, "x", layouts.data), view(weight, "w", layouts.weight), view(bias, "b", layouts.bias)]
-    computation = conv(*operands, w, groups, layouts.output)
+    computation = conv(*operands, w, groups, layouts.output, method)
     (y,) = run_views(computation, operands, [x, weight, bias], epilogue, machine)
     return y, reference(x, weight, bias, w, groups)
 
 
-def layouts_of(case, lanes):
+def layouts_of(case, lanes, vectors=0):
     shape, outputs, w, groups = case
     width = w.output(shape[2:])[-1]
     weight = (outputs, shape[1] // groups, *w.kernel)
-    return conv_layouts(shape, None, weight, width, groups, lanes) or ROW_MAJOR
+    return conv_layouts(shape, None, weight, width, groups, lanes, vectors) or ROW_MAJOR
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_in_its_best_layout(run_views, view, error, random, lanes, name):
     y, expected = convolved(run_views, view, random, CASES[name], layouts_of(CASES[name], lanes))
     assert error(y, expected) < 1e-5
+
+
+@pytest.mark.parametrize("per_group", [1, 32])
+def test_groups_by_each_method(run_views, view, error, random, lanes, per_group):
+    channels = 48 if per_group == 1 else 64
+    case = ((1, channels, 9, 11), channels, window((3, 3), (1, 2), (1, 1, 0, 1)), channels // per_group)
+    shape, outputs, w, groups = case
+    problem = ConvolutionShapes(shape, (outputs, per_group, *w.kernel), w, groups)
+    found = conv_candidates(problem, Machine.of("llvm"))
+    assert lanes == 1 or found
+    for candidate in found[::2]:
+        method = candidate.method
+        layouts = layouts_of(case, lanes, method.vectors)
+        y, expected = convolved(run_views, view, random, case, layouts, method=method)
+        assert error(y, expected) < 1e-5
 
 
 @pytest.mark.parametrize("name", ["tiles of two sizes, odd pads", "depthwise", "one pixel"])

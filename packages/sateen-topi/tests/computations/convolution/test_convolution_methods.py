@@ -6,7 +6,14 @@ import pytest
 
 from sateen.runtime import DType
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.convolution import ConvolutionShapes, Direct, Rectangles, Winograd, WinogradTiles
+from sateen.topi.computations.convolution import (
+    ConvolutionShapes,
+    Direct,
+    Rectangles,
+    Winograd,
+    WinogradTiles,
+    transposed_candidates,
+)
 from sateen.topi.computations.convolution import conv_candidates as candidates
 from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
@@ -91,11 +98,39 @@ def test_no_weight_is_larger_in_flash(target):
     assert not any(isinstance(method, Winograd) for method in methods)
 
 
-def test_direct_and_winograd_are_for_float32_in_one_group():
+def test_direct_and_winograd_are_for_float32_and_winograd_for_one_group():
     given = problem(64, 64, 28)
-    assert candidates(given, AVX512)
+    assert {type(c.method) for c in candidates(given, AVX512)} == {Direct, Winograd}
     assert candidates(replace(given, dtype=DType.of("float16")), AVX512) == []
-    assert candidates(replace(given, weight=(64, 32, 3, 3), groups=2), AVX512) == []
+    assert {type(c.method) for c in candidates(replace(given, weight=(64, 32, 3, 3), groups=2), AVX512)} == {Direct}
+    assert candidates(replace(given, weight=(64, 8, 3, 3), groups=8), AVX512) == []  # a group fills no vector
+
+
+@pytest.mark.parametrize("machine", [AVX512, AVX2])
+def test_panels_of_a_group_have_channels_of_no_other(machine):
+    given = replace(problem(96, 96, 14), weight=(96, 48, 3, 3), groups=2)
+    vectors = {c.method.vectors for c in candidates(given, machine)}
+    assert vectors
+    assert all(48 // machine.lanes() % v == 0 for v in vectors)
+
+
+@pytest.mark.parametrize("machine", [AVX512, AVX2])
+def test_columns_of_a_depthwise_convolution_leave_registers_for_what_they_share(machine):
+    found = candidates(replace(problem(64, 64, 112), weight=(64, 1, 3, 3), groups=64), machine)
+    assert len({c.method.columns for c in found}) == len(found) > 3
+    assert all((c.method.rows, c.method.vectors) == (1, 1) for c in found)
+    assert all(2 * c.method.columns + 2 <= machine.vector_registers for c in found)
+
+
+def test_tiles_of_a_transposed_convolution_are_whole_strides():
+    window = Window((4, 4), (2, 2), (1,) * 4, (1, 1))
+    given = ConvolutionShapes((1, 64, 14, 14), (64, 96, 4, 4), window)
+    found = [c.method for c in transposed_candidates(given, (28, 28), AVX512)]
+    assert {m.vectors for m in found} == {1, 2, 3, 6}
+    assert all(m.columns % 2 == 0 for m in found)
+    assert all((m.columns + 1) * m.vectors + 1 <= AVX512.vector_registers for m in found)
+    assert transposed_candidates(replace(given, weight=(64, 12, 4, 4)), (28, 28), AVX512) == []
+    assert transposed_candidates(given, (28, 28), Machine.of("opencl")) == []
 
 
 @pytest.mark.parametrize("target", ["opencl", "cuda -mcpu=sm_90", "cuda", "metal", "webgpu", "rocm"])

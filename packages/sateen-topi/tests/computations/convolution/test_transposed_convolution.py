@@ -5,10 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sateen.tensor_ir import Machine
 from sateen.topi.computations.convolution import (
+    ConvolutionShapes,
     OperandLayouts,
     conv_transpose,
     conv_transpose_layouts,
+    transposed_candidates,
 )
 from sateen.topi.computations.windows import Window
 
@@ -60,3 +63,21 @@ def test_values(run_views, view, error, random, lanes, name, best):
     computation = conv_transpose(*operands, w, out, groups, layouts.output)
     (y,) = run_views(computation, operands, [x, weight, bias])
     assert error(y, reference(x, weight, bias, w, out, groups)) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["overlapping", "gaps between", "dilation", "groups"])
+def test_values_by_each_method(run_views, view, error, random, lanes, name):
+    shape, outputs, w, extra, groups = CASES[name]
+    out = w.transposed_output(shape[2:], extra)
+    x = random.standard_normal(shape).astype("float32")
+    weight = (random.standard_normal((shape[1], outputs // groups, *w.kernel)) * 0.1).astype("float32")
+    bias = random.standard_normal(outputs).astype("float32")
+    found = transposed_candidates(ConvolutionShapes(shape, weight.shape, w, groups), out, Machine.of("llvm"))
+    assert lanes == 1 or outputs // groups % lanes or found
+    for candidate in found[::3]:
+        method = candidate.method
+        layouts = conv_transpose_layouts(shape, None, weight.shape, groups, lanes, method.vectors)
+        operands = [view(x, "x", layouts.data), view(weight, "w", layouts.weight), view(bias, "b", layouts.bias)]
+        computation = conv_transpose(*operands, w, out, groups, layouts.output, method)
+        (y,) = run_views(computation, operands, [x, weight, bias])
+        assert error(y, reference(x, weight, bias, w, out, groups)) < 1e-5

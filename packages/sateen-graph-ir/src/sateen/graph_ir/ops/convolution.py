@@ -156,6 +156,7 @@ class ConvTranspose(Windowed):
     Extents are (in - 1)·stride + output_padding + (kernel - 1)·dilation + 1 - pads. Empty attributes are as in Conv.
     """
 
+    methods: ClassVar[tuple[type[Method], ...]] = (Direct,)
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
@@ -194,20 +195,34 @@ class ConvTranspose(Windowed):
         return extents
 
     def compute(
-        self, data: View, weight: View, bias: View | None = None, *, outputs: Sequence[TensorType]
+        self,
+        data: View,
+        weight: View,
+        bias: View | None = None,
+        *,
+        outputs: Sequence[TensorType],
+        method: Method | None = None,
     ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
-        spatial = outputs[0].static_shape[2:]
-        return convolution.conv_transpose(data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout)
+        spatial, layout = outputs[0].static_shape[2:], outputs[0].memory_layout
+        return convolution.conv_transpose(data, weight, bias, window, spatial, self.groups, layout, method)
 
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        data, weight, *_ = (t for t in inputs if t is not None)
+        window = window_of(self, weight.static_shape[2:], self.strides, self.pads, self.dilations)
+        shapes = ConvolutionShapes(data.static_shape, weight.static_shape, window, self.groups, data.dtype)
+        return convolution.transposed_candidates(shapes, outputs[0].static_shape[2:], machine)
+
+    def layouts_by(
+        self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
-        lanes = sum_lanes(data.dtype, machine)
         found = convolution.conv_transpose_layouts(
-            data.static_shape, data.layout, weight.static_shape, self.groups, lanes
-        )
+            data.static_shape, data.layout, weight.static_shape, self.groups, sum_lanes(data.dtype, machine),
+            method.vectors if isinstance(method, Direct) else 0,
+        )  # fmt: skip
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
         yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)

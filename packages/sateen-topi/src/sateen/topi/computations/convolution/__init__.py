@@ -7,6 +7,7 @@ from sateen.topi.computations.convolution.methods import conv_candidates
 from sateen.topi.computations.convolution.rectangles import Rectangles
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, OperandLayouts
 from sateen.topi.computations.convolution.transposed_convolution import conv_transpose, conv_transpose_layouts
+from sateen.topi.computations.convolution.transposed_methods import transposed_candidates
 from sateen.topi.computations.convolution.winograd import winograd_conv
 from sateen.topi.computations.convolution.winograd_by_threads import WEIGHT_LAYOUT, WinogradTiles
 from sateen.topi.computations.convolution.winograd_methods import Blocks, Winograd, winograd_weight_layout
@@ -37,6 +38,7 @@ __all__ = [
     "conv_transpose",
     "conv_transpose_layouts",
     "transform_weight",
+    "transposed_candidates",
     "winograd_conv",
     "winograd_loss",
     "winograd_weight",

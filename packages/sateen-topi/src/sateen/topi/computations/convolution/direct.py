@@ -12,7 +12,7 @@ from sateen.tensor_ir.ir import IterVar
 from sateen.topi.computations.convolution.input import ConvolutionInput, reads_padding
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, panels
 from sateen.topi.computations.windows import Window
-from sateen.topi.cost import bytes_per_cycle, convolution_cycles, tiles_cycles
+from sateen.topi.cost import bytes_per_cycle, convolution_cycles, tiles_cycles, windows_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
     PAIR,
@@ -42,7 +42,7 @@ class Direct(Method):
 
 
 def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candidate]:
-    """All tiles that fit the registers."""
+    """All tiles that fit the registers; columns of one vector where each channel is by itself."""
     lanes, (outputs, channels, *kernel) = machine.lanes(), problem.weight
     *_, width = problem.output
     height = problem.output[-2] if len(problem.output) > 1 else 1
@@ -51,7 +51,11 @@ def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candida
     tiled = machine
     if channels > lanes and channels % lanes:  # a sum in two loops, between which LLVM spills large tiles
         tiled = replace(machine, vector_registers=machine.vector_registers * 2 // 3)
-    for vectors in panels(outputs, lanes):
+    if problem.is_depthwise:
+        for columns in dict.fromkeys(balanced(width, n) for n in range(1, machine.vector_registers // 2)):
+            yield Candidate(Direct(1, columns, 1), _depthwise_cycles(problem, columns, machine))
+        return
+    for vectors in panels(outputs // problem.groups, lanes):
         most = tiled.tile_positions(vectors) // (2 if shares else 1)
         for columns in dict.fromkeys(balanced(width, n) for n in range(1, most + 1)):
             tallest = min(height, most // columns) if columns == width and not padded else 1
@@ -71,11 +75,22 @@ def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> flo
     cycles = strips * row(width * method.rows, method.columns * method.rows)
     if rest:
         cycles += row(width * rest, method.columns * rest)
-    image = 4 * prod(problem.data[1:])
+    image = 4 * prod(problem.data[1:]) // problem.groups
     traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
     parts = batch * groups * prod(outer)
     work = batch * groups * (cycles + traffic)
     return convolution_cycles(work, 4 * prod(problem.weight), method.vectors, parts, machine)
+
+
+def _depthwise_cycles(problem: ConvolutionShapes, columns: int, machine: Machine) -> float:
+    batch, channels = problem.data[:2]
+    *outer, width = problem.output
+    blocks = -(-channels // machine.lanes())
+    rows = batch * blocks * prod(outer)
+    image = 4 * prod(problem.data)
+    traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
+    work = rows * windows_cycles(width, columns, prod(problem.window.kernel), machine) + traffic
+    return convolution_cycles(work, 4 * prod(problem.weight), 1, rows, machine)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,12 +21,16 @@ from sateen.topi.types import FLOAT32
 
 
 def cpu_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candidate]:
-    """All methods of float32 in one group, best first; none if a layout in blocks of channels does not fit."""
+    """All methods of float32, best first; none if a layout in blocks of channels does not fit."""
     lanes = machine.lanes()
-    if problem.groups > 1 or problem.dtype != FLOAT32 or lanes == 1 or problem.weight[0] < lanes:
+    if problem.dtype != FLOAT32 or lanes == 1 or problem.weight[0] < lanes:
         return []
-    found = [*direct.candidates(problem, machine), *winograd_methods.candidates(problem, machine)]
-    found += bfloat_methods.candidates(problem, machine)
+    if problem.groups > 1 and not problem.is_depthwise and problem.weight[0] // problem.groups % lanes:
+        return []
+    found = [*direct.candidates(problem, machine)]
+    if problem.groups == 1:
+        found += winograd_methods.candidates(problem, machine)
+        found += bfloat_methods.candidates(problem, machine)
     return sorted((c for c in found if c.cycles < inf), key=lambda c: c.cycles)
 
 

@@ -25,6 +25,11 @@ class ConvolutionShapes:
     dtype: DType = FLOAT32
 
     @property
+    def is_depthwise(self) -> bool:
+        """Whether each channel is convolved by itself, into one."""
+        return 1 < self.groups == self.data[1] == self.weight[0]
+
+    @property
     def on_a_line(self) -> ConvolutionShapes:
         """The same with all positions on a line, if each depends on the input there only; otherwise itself."""
         if self.groups > 1 or not self.window.is_plain:

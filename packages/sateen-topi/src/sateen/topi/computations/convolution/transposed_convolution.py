@@ -23,9 +23,11 @@ from sateen.topi.computations.arguments import (
     require_views,
     require_window,
 )
+from sateen.topi.computations.convolution.direct import Direct
 from sateen.topi.computations.convolution.shapes import OperandLayouts
 from sateen.topi.computations.convolution.transposed_by_threads import Phases, has_phases
 from sateen.topi.computations.windows import Window
+from sateen.topi.methods import Method
 from sateen.topi.schedules import (
     Computation,
     accumulator_type,
@@ -44,18 +46,24 @@ from sateen.topi.types import Block, Layout, View
 
 
 def conv_transpose_layouts(
-    data: Sequence[int], data_layout: Layout | None, weight: Sequence[int], groups: int, lanes: int
+    data: Sequence[int],
+    data_layout: Layout | None,
+    weight: Sequence[int],
+    groups: int,
+    lanes: int,
+    vectors: int = 0,
 ) -> OperandLayouts | None:
     """Layouts in which vectors of `lanes` output channels are computed; None if row-major is better.
 
-    `data` [N, C, …] and `weight` [C, O/groups, …] are shapes.
+    `data` [N, C, …] and `weight` [C, O/groups, …] are shapes. Weights are in panels of as many vectors as a register
+    tile has: `vectors`, or as many as suit the channels.
     """
     rank, channels, per_group = len(data), data[1], weight[1]
     if lanes == 1 or per_group % lanes:
         return None
     block = data_layout.block_of(1) if data_layout is not None else lanes if channels >= lanes else 1
     inner = gcd(channels // groups, block)
-    panel = lanes * (2 if per_group % (2 * lanes) == 0 else 1)
+    panel = lanes * (vectors or (2 if per_group % (2 * lanes) == 0 else 1))
     kernel = tuple(range(2, rank))
     packed = Layout((1, 0, *kernel, *([Block(0, inner)] if inner > 1 else []), Block(1, panel)))
     return OperandLayouts(
@@ -72,10 +80,12 @@ def conv_transpose(
     spatial: Sequence[int],
     groups: int = 1,
     layout: Layout | None = None,
+    method: Method | None = None,
 ) -> Computation:
     """data [N, C, …] with weight [C, O/groups, …] + bias [O] as ONNX ConvTranspose, giving extents `spatial`.
 
-    Sums are in float32 if data is shorter.
+    Sums are in float32 if data is shorter. `method` gives the tile of an output in a blocked layout; by default it
+    suits the shapes.
     """
     name = "conv_transpose"
     require_views(name, data=data, weight=weight, **({} if bias is None else {"bias": bias}))
@@ -96,7 +106,7 @@ def conv_transpose(
     shape = (data.shape[0], weight.shape[1] * groups, *spatial)
     layout = layout or Layout.row_major(len(shape))
     if not layout.is_row_major:
-        return _Blocked(data, weight, bias, window, shape, groups, layout).computation()
+        return _Blocked(data, weight, bias, window, shape, groups, layout, method).computation()
     if window.dilations[-1] == 1:
         found = _Planar(data, weight, bias, window, shape, groups).computation()
     else:
@@ -168,9 +178,10 @@ class _Blocked(_Transposed):
         shape: tuple[int, ...],
         groups: int,
         layout: Layout,
+        method: Method | None = None,
     ) -> None:
         super().__init__(data, weight, bias, window, shape, groups)
-        self.layout = layout
+        self.layout, self.method = layout, method
 
     def computation(self) -> Computation:
         layout = self.layout
@@ -207,6 +218,8 @@ class _Blocked(_Transposed):
         stride, width = self.window.strides[-1], extent_of(spatial[-1].extent)
         most = machine.tile_positions(vectors)
         columns = stride * balanced(-(-width // stride), most // stride)
+        if isinstance(self.method, Direct):
+            columns = self.method.columns
         obo, obi = stage.split(ob, vectors, tail="partition")
         xo, xi = stage.split(spatial[-1], columns, tail="partition")
         stage.pragma(xo, "partition")
