@@ -253,7 +253,8 @@ def test_a_token_among_others_is_compared_with_its_own_row(sateen, tmp_path):
     """Strassen's method lets rows share their errors: right beside the largest, wrong beside each."""
     w = np.random.default_rng(0).standard_normal((768, 1024)).astype("f") / 28
     model = _one_node(tmp_path / "net.onnx", helper.make_node("MatMul", ["x", "w"], ["y"]), (1, 128, 768), w)
-    fast = ("--numerics", "fast", "--json")
+    without_pairs = "llvm -mcpu=x86-64-v3"  # processors that multiply pairs of bfloat16 would take those
+    fast = ("--numerics", "fast", "--target", without_pairs, "--json")
     told = json.loads(sateen("verify", model, "--against", "reference", *fast).out)["outputs"]
     assert [(c["inputs"], c["right"]) for c in told] == [("random", True), ("outliers", False)]
     assert told[1]["difference"] < 1e-5
