@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -157,6 +157,6 @@ def test_devices_that_do_not_fit_the_network_are_refused(change: Callable[[Any],
             change(fields["placed"])
             return dict(fields)
 
-    damaged = Damaged(**{name: getattr(ARTIFACT, name) for name in Artifact.__dataclass_fields__})
+    damaged = Damaged(**{f.name: getattr(ARTIFACT, f.name) for f in fields(Artifact) if f.init})
     with pytest.raises(ArtifactError, match=words):
         read_artifact(damaged.to_bytes())

@@ -57,7 +57,7 @@ def test_a_module_runs_on_what_lies_in_its_memory(tmp_path: Path) -> None:
 
 
 def test_what_is_no_module_of_a_network_is_refused(tmp_path: Path) -> None:
-    artifact = build(workloads.mlp(), "wasm32")
+    artifact = build(workloads.mlp(), "wasm32", parameters="packed")
     whole = "expected a whole module of a network to export, found a damaged one"
     for length in (10, 50, 90, len(artifact.library) // 2, len(artifact.library) - 1):
         with pytest.raises(ArtifactError, match=whole):

@@ -494,6 +494,26 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
             r"strassen_matmul: expected weight of shape \[7, 2, 2\], found \[7, 3, 2\]",
         )
     ],
+    products.sum_weight_blocks: [
+        (
+            lambda: products.sum_weight_blocks(view(3, 2), Layout.row_major(3)),
+            r"strassen_weight: expected even extents, found \(3, 2\)",
+        ),
+        (
+            lambda: products.sum_weight_blocks(view(4, 2, dtype="float16"), Layout.row_major(3)),
+            "strassen_weight: expected float32, found float16",
+        ),
+    ],
+    convolution.transform_weight: [
+        (
+            lambda: convolution.transform_weight(view(6, 4, 5, 5), F2, Layout.row_major(4)),
+            r"winograd_weight: expected weight of shape \[6, 4, 3, 3\], found \[6, 4, 5, 5\]",
+        ),
+        (
+            lambda: convolution.transform_weight(view(6, 4, 3), F2, Layout.row_major(4)),
+            r"winograd_weight: expected weight \[O, C, 3, 3\]",
+        ),
+    ],
     convolution.winograd_conv: [
         (
             lambda: convolution.winograd_conv(IMAGE, WEIGHT, None, F2, window()),
