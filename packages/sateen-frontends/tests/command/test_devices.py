@@ -92,7 +92,8 @@ def test_methods_are_measured_on_a_device_of_a_server_and_used(sateen, dense, tm
     name = runtime.open_device("opencl").description.name
     assert {(r.target, r.machine.startswith(f"{name}, 16 units")) for r in log.records} == {("opencl", True)}
     assert all(isinstance(r.method, Tiled) for r in log.records)
-    assert len(log.records) == 2 * len(log.of("opencl"))
+    measured = {(r.problem, r.method) for r in log.records}  # what is fastest may be measured again
+    assert len(measured) == 2 * len(log.of("opencl"))
     again = sateen("tune", dense, "-o", "log.jsonl", *options)
     assert again.status == 0
     assert Records.read(tmp_path / "log.jsonl").records == log.records
