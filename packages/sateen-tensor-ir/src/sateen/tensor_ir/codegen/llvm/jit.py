@@ -18,7 +18,7 @@ _names = count()
 def process_jit() -> llvm.LLJIT:
     """The linker of this process; it lives as long as the process does."""
     machine = target_machine(llvm.get_process_triple(), "", "", jit=True)
-    return llvm.create_lljit_compiler(machine, use_jit_link=False)
+    return llvm.create_lljit_compiler(machine, use_jit_link=True)
 
 
 class LoadedObject:
