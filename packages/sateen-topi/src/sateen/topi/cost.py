@@ -98,14 +98,15 @@ def convolution_cycles(
     transforms, and all cores share what it gives them together. Elsewhere `mean_cycles` counts what is waited for: at
     one place a processor fetches ahead by itself, and asking hides what little remains.
     """
-    rates, cycles = machine.rates, []
+    rates = machine.rates
     if not rates.asks_ahead or rates.streams == 1:
         return mean_cycles(work, weights, vectors, parts, machine, shared)
-    for n in (1 << power for power in range(machine.cores.bit_length())):
-        own = -(-parts // n) / parts * work + (n > 1) * shared / n / rates.shared
-        transfer = weights / min(n * rates.memory_in_streams, rates.memory_together)
-        cycles.append(n * max(own, own * apart / work + (1 + rates.streamed) * transfer))
-    return sum(cycles) / len(cycles)
+
+    def with_weights(own: float, cores: int) -> float:
+        transfer = weights / min(cores * rates.memory_in_streams, rates.memory_together)
+        return max(own, own * apart / work + (1 + rates.streamed) * transfer)
+
+    return _mean(work, parts, with_weights, machine, shared)
 
 
 def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0) -> float:
@@ -113,8 +114,8 @@ def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Ma
     all read."""
     rates = machine.rates
 
-    def with_weights(own: float, share: float) -> float:
-        transfer = weights / (rates.memory * share)
+    def with_weights(own: float, cores: int) -> float:
+        transfer = weights / (rates.memory * sqrt(cores))
         return max(own, transfer) + rates.streamed / vectors * transfer
 
     return _mean(work, parts, with_weights, machine, shared)
@@ -128,8 +129,8 @@ def cycles_in_passes(
     rates = machine.rates
     rate = memory_rate(rates.streams if asked else places, machine)
 
-    def with_weights(own: float, share: float) -> float:
-        transfer = weights / (rate * share)
+    def with_weights(own: float, cores: int) -> float:
+        transfer = weights / (rate * sqrt(cores))
         if asked:
             return max(own, transfer)
         return own * (1 - 1 / passes) + max(own / passes, transfer * (1 + rates.streamed / vectors))
@@ -138,14 +139,14 @@ def cycles_in_passes(
 
 
 def _mean(
-    work: float, parts: int, with_weights: Callable[[float, float], float], machine: Machine, shared: int = 0
+    work: float, parts: int, with_weights: Callable[[float, int], float], machine: Machine, shared: int = 0
 ) -> float:
-    """The mean for 1, 2, 4, … cores, of which `with_weights` gives the cycles of one: of its own work, and its share of
-    the rate of memory."""
+    """The mean for 1, 2, 4, … cores, of which `with_weights` gives the cycles of one that has so much work of its
+    own."""
     found = []
-    for n in (1 << power for power in range(machine.cores.bit_length())):
-        own = -(-parts // n) / parts * work + (n > 1) * shared / n / machine.rates.shared
-        found.append(n * with_weights(own, sqrt(n)))
+    for cores in (1 << power for power in range(machine.cores.bit_length())):
+        own = -(-parts // cores) / parts * work + (cores > 1) * shared / cores / machine.rates.shared
+        found.append(cores * with_weights(own, cores))
     return sum(found) / len(found)
 
 

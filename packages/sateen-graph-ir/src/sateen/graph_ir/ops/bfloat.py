@@ -8,7 +8,7 @@ from math import prod
 from typing import ClassVar
 
 from sateen.graph_ir.ir import Array, TensorType
-from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
+from sateen.graph_ir.ops.windows import Windowed, output_dims, require_bias, require_weight, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution, products
 from sateen.topi.computations.convolution import Direct
@@ -80,15 +80,10 @@ class BfloatConv(Windowed):
 
     def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
         _require_bfloat(self, data, weight)
-        rank = require_spatial(self, data)
-        require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
+        rank = require_weight(self, data, weight)
         outputs, channels, *kernel = weight.static_shape
-        require(
-            data.shape[1] == channels, self, f"data has {data.shape[1]} channels but weight expects {channels}"
-        )  # fmt: skip
-        if bias is not None:
-            fits = bias.shape == (outputs,) and bias.dtype == FLOAT32
-            require(fits, self, f"expects a bias float32[{outputs}], found {bias}")
+        require(data.shape[1] == channels, self, f"data has {data.shape[1]} channels but weight expects {channels}")
+        require_bias(self, bias, outputs, FLOAT32)
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         assert window.rank == rank
         return (TensorType(FLOAT32, (data.shape[0], outputs, *output_dims(self, window, data))),)

@@ -12,7 +12,7 @@ from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.bfloat import BfloatConv, rounded
 from sateen.graph_ir.ops.element_wise import Cast
 from sateen.graph_ir.ops.preparations import WinogradWeight
-from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
+from sateen.graph_ir.ops.windows import Windowed, output_dims, require_bias, require_spatial, require_weight, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution
 from sateen.topi.computations.convolution import (
@@ -35,7 +35,6 @@ from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
     LayoutChoice,
-    Operator,
     Preparation,
     Substitution,
     require,
@@ -69,9 +68,7 @@ class Conv(Windowed):
     groups: int = 1
 
     def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
-        rank = require_spatial(self, data)
-        require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
-        require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
+        rank = require_weight(self, data, weight)
         outputs, per_group, *kernel = weight.static_shape
         require(
             takes_weight(data.dtype, weight.dtype) and (data.dtype.is_float or data.dtype == INT32), self,
@@ -89,7 +86,7 @@ class Conv(Windowed):
             f"{outputs} output channels can't be divided into {self.groups} groups",
         )  # fmt: skip
         require(outputs >= 1, self, f"weight {weight} gives no output channels")
-        _require_bias(self, bias, outputs, data)
+        require_bias(self, bias, outputs, data.dtype)
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         assert window.rank == rank
         return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, window, data))),)
@@ -141,14 +138,6 @@ class Conv(Windowed):
         return 2 * prod(outputs[0].static_shape) * prod(inputs[1].static_shape[1:])
 
 
-def _require_bias(op: Operator, bias: TensorType | None, outputs: int, data: TensorType) -> None:
-    if bias is not None:
-        require(
-            bias.shape == (outputs,) and bias.dtype == data.dtype, op,
-            f"expects a bias {data.dtype}[{outputs}], found {bias}",
-        )  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class ConvTranspose(Windowed):
     """The transpose of a convolution: data [N, C, …], weight [C, O/groups, …], bias [O] or none (ONNX ConvTranspose).
@@ -164,9 +153,7 @@ class ConvTranspose(Windowed):
     output_padding: tuple[int, ...] = ()
 
     def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
-        rank = require_spatial(self, data)
-        require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
-        require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
+        rank = require_weight(self, data, weight)
         channels, per_group, *kernel = weight.static_shape
         require(
             weight.dtype == data.dtype and data.dtype.is_float, self,
@@ -178,7 +165,7 @@ class ConvTranspose(Windowed):
             f"{channels} channels can't be divided into {self.groups} groups",
         )  # fmt: skip
         require(per_group >= 1, self, f"weight {weight} gives no output channels")
-        _require_bias(self, bias, per_group * self.groups, data)
+        require_bias(self, bias, per_group * self.groups, data.dtype)
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         extra = self._extra(rank)
         fits = len(extra) == rank and min(extra) >= 0
@@ -263,7 +250,7 @@ class WinogradConv(Windowed):
             weight.static_shape == (outputs, data.shape[1], k, k), self,
             f"expects a weight [O, {data.shape[1]}, {k}, {k}], found {weight}",
         )  # fmt: skip
-        _require_bias(self, bias, outputs, data)
+        require_bias(self, bias, outputs, data.dtype)
         dims = output_dims(self, self._window(), data)
         height, width = TensorType(data.dtype, dims).static_shape
         require(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Self
 
 from sateen.graph_ir.ir import Dim, TensorType
+from sateen.runtime.dtype import DType
 from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import may_be_at_least
 from sateen.topi.operators import Operator, require
@@ -76,3 +77,19 @@ def require_spatial(op: Operator, data: TensorType, rank: int | None = None) -> 
     require(found >= 1, op, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
     require(rank is None or found == rank, op, f"expects data with {rank} spatial dimensions, found {found}")
     return found
+
+
+def require_weight(op: Operator, data: TensorType, weight: TensorType) -> int:
+    """The number of spatial dimensions of data [N, C, …] beside a weight. Raises InferenceError if the weight has
+    others, or unknown extents."""
+    rank = require_spatial(op, data)
+    require(weight.rank == data.rank, op, f"data has rank {data.rank} but weight has rank {weight.rank}")
+    require(weight.is_static, op, f"weight must have known dimensions, found {weight}")
+    return rank
+
+
+def require_bias(op: Operator, bias: TensorType | None, outputs: int, dtype: DType) -> None:
+    """Raises InferenceError for a bias that is not one number of a type for each output channel."""
+    if bias is not None:
+        fits = bias.shape == (outputs,) and bias.dtype == dtype
+        require(fits, op, f"expects a bias {dtype}[{outputs}], found {bias}")
