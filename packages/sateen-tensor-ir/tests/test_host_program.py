@@ -75,6 +75,22 @@ def test_it_is_interpreted_with_its_kernels() -> None:
     np.testing.assert_array_equal(b, a.sum(0))
 
 
+def test_storage_of_a_symbolic_size_with_padded_rows_is_interpreted() -> None:
+    n, block = te.var("n"), te.thread_axis("blockIdx.x")
+    a = te.placeholder((4, n), name="A")
+    double = te.compute((4, n), lambda i, j: a[i, j] * 2.0, name="B")
+    result = te.compute((4, n), lambda i, j: double[i, j] + 1.0, name="C")
+    s = te.create_schedule(result)
+    s[double].storage_align(double.op.axis[0], 8, 3)
+    for stage in (double, result):
+        s[stage].bind(stage.op.axis[1], block)
+    program = build(s, [a, result], target="opencl", name="f").program
+    assert "allocate B: float32[4, n] strides [n + (3 - n) % 8, 1] on opencl(0)" in str(program.host)
+    data, c = np.arange(20, dtype=np.float32).reshape(4, 5), np.zeros((4, 5), np.float32)
+    loop_oracle.run(program.host, [data, c], kernels=program.kernels)
+    np.testing.assert_array_equal(c, data * 2 + 1)
+
+
 def test_it_runs_as_machine_code(launch: Any) -> None:
     a = np.arange(20, dtype=np.float32).reshape(4, 5)
     b = np.zeros(5, np.float32)

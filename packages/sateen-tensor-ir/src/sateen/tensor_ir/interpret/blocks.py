@@ -17,7 +17,7 @@ from sateen.tensor_ir.interpret.memory import Indices, SharedMemory
 from sateen.tensor_ir.interpret.scalars import Trap, Value
 from sateen.tensor_ir.interpret.symbols import evaluate_shape
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Const, Var
+from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import Function
 
 
@@ -30,12 +30,14 @@ class Block:
 
 
 class Window(SharedMemory):
-    """The elements of a buffer in a block, from the byte `start` on."""
+    """The elements of a buffer in a block, from the byte `start` on; without strides they lie one after the other."""
 
-    def __init__(self, buffer: Buffer, shape: Sequence[int], block: Block, start: int) -> None:
+    def __init__(
+        self, buffer: Buffer, shape: Sequence[int], strides: Sequence[int] | None, block: Block, start: int
+    ) -> None:
         super().__init__(buffer, shape)
         self.block, self.start = block, start
-        self.strides = _strides(buffer, self.shape)
+        self.strides = _strides(shape) if strides is None else tuple(strides)
         self.end = start + _size(self.shape, self.strides) * buffer.dtype.bytes
         if not 0 <= start <= self.end <= len(block.bytes):
             raise Trap(f"{buffer.name!r} is from byte {start} to {self.end} of {len(block.bytes)}")
@@ -43,9 +45,16 @@ class Window(SharedMemory):
         self._is_written = block.is_written[start : self.end].reshape(-1, buffer.dtype.bytes)
 
     @classmethod
-    def alone(cls, buffer: Buffer, shape: Sequence[int], data: np.ndarray[Any, Any] | None = None) -> Window:
+    def alone(
+        cls,
+        buffer: Buffer,
+        shape: Sequence[int],
+        data: np.ndarray[Any, Any] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> Window:
         """A buffer in a separate block, with `data` or nothing written."""
-        window = cls(buffer, shape, Block(_size(shape, _strides(buffer, shape)) * buffer.dtype.bytes), 0)
+        size = _size(shape, _strides(shape) if strides is None else strides)
+        window = cls(buffer, shape, strides, Block(size * buffer.dtype.bytes), 0)
         if data is not None:
             places = window._places()
             window._elements[places], window._is_written[places] = data, True
@@ -141,12 +150,13 @@ def arguments(
     for buffer, (memory, offset) in zip(kernel.parameters, places, strict=True):
         try:
             shape = evaluate_shape(buffer.shape, symbols or {})
+            strides = None if buffer.strides is None else evaluate_shape(buffer.strides, symbols or {})
         except ArgumentError:
             raise Trap(f"kernel {kernel.name!r} expects constant shapes, found {buffer.name}: {buffer.type}") from None
         if offset % buffer.alignment:
             expected = f"a place that is a multiple of {buffer.alignment} bytes"
             raise Trap(f"{buffer.name!r} of kernel {kernel.name!r} expects {expected}, found {offset}")
-        windows[buffer] = Window(buffer, shape, memory.block, memory.start + offset)
+        windows[buffer] = Window(buffer, shape, strides, memory.block, memory.start + offset)
     for first, one in windows.items():
         for second, other in windows.items():
             written = {first, second} & kernel.outputs
@@ -155,10 +165,8 @@ def arguments(
     return windows
 
 
-def _strides(buffer: Buffer, shape: Sequence[int]) -> tuple[int, ...]:
-    """The stride of each dimension, in elements."""
-    if buffer.strides is not None:
-        return tuple(int(stride.value) for stride in buffer.strides if isinstance(stride, Const))
+def _strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The stride of each dimension, in elements, of elements one after the other."""
     return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
 
 

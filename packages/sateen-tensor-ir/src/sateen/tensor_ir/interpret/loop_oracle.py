@@ -129,9 +129,12 @@ def _memories(
                 raise ArgumentError(f"arguments {other.name!r} and {buffer.name!r} overlap, but are not the same array")
         if place not in shared:
             defined = buffer not in function.outputs or buffer in function.aliased
-            kind = Window.alone if passed else SharedMemory
-            strides = None if buffer.strides is None else tuple(map(const, evaluate_shape(buffer.strides, symbols)))
-            shared[place] = kind(replace(buffer, strides=strides), array.shape, array if defined else None)
+            data = array if defined else None
+            if passed:
+                strides = None if buffer.strides is None else evaluate_shape(buffer.strides, symbols)
+                shared[place] = Window.alone(buffer, array.shape, data, strides)
+            else:
+                shared[place] = SharedMemory(buffer, array.shape, data)
         memories[buffer] = shared[place]
     return memories
 

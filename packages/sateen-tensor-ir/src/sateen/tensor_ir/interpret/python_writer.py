@@ -214,10 +214,14 @@ class _Writer:
             self.statement(s)
 
     def allocate(self, buffer: Buffer) -> None:
-        shape = "".join(f"{self.expressions.expr(extent)}, " for extent in buffer.shape)
         self.worker.owned_by[buffer] = self.worker.current
-        memory = "Window.alone" if buffer in self.passed else "SharedMemory"
-        self.text.line(f"{self.text.name(buffer)} = {memory}({self.text.constant(buffer)}, ({shape}))")
+        given = f"{self.text.constant(buffer)}, {self.expressions.indices(buffer.shape)}"
+        if buffer in self.passed:
+            strides = None if buffer.strides is None else self.expressions.indices(buffer.strides)
+            memory = f"Window.alone({given}, strides={strides})"
+        else:
+            memory = f"SharedMemory({given})"
+        self.text.line(f"{self.text.name(buffer)} = {memory}")
 
     def allocate_for_warp(self, buffer: Buffer) -> None:
         """Memory that the threads along threadIdx.x have in common: the first of them allocates it."""
