@@ -79,3 +79,24 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`]*`", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in target]
     assert [target for target in targets if target and not (document.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    links = re.findall(r'\]\(([^)\s]+)\)|\bsrc="([^"]+)"', page.read_text(encoding="utf-8"))
+    for link in filter(lambda link: not re.match("https?:|mailto:", link), map("".join, links)):
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        assert target.exists(), f"expected a file, found the link {link}"
+        text = target / "README.md" if target.is_dir() else target
+        if anchor and text.suffix == ".md":
+            assert anchor in anchors(text), f"expected a heading of {text.relative_to(ROOT)}, found the link {link}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that headings of a page have in links; equal ones are numbered."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = [re.sub(r"\]\([^)]*\)", "]", line) for line in re.findall(r"^#+ (.*)$", prose, flags=re.MULTILINE)]
+    names = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    numbered = {f"{name}-{n}" for name in names for n in range(1, names.count(name))}
+    return {*names, *numbered, *re.findall(r'<a (?:id|name)="([^"]+)"', prose)}
