@@ -124,3 +124,24 @@ def test_a_request_that_is_interrupted_is_not_answered_to_the_next(monkeypatch):
         assert first.returncode == -signal.SIGKILL
         (code,) = pool.compile([_function()])
         assert code.symbols == ("twice",)
+
+
+def test_workers_that_are_not_at_once_start_with_the_first_request_that_finds_none_idle():
+    with CompilerPool(2, at_once=False) as pool:
+        assert pool._workers == []
+        for _ in range(2):
+            assert pool.compile([_function()])[0].symbols == ("twice",)
+            assert len(pool._workers) == 1
+        assert [code.symbols for code in pool.compile([_function()] * 2)] == [("twice",)] * 2
+        (*_, last) = pool._workers
+    assert last.process.returncode == 0
+
+
+@pytest.mark.usefixtures("silent")
+def test_no_worker_starts_in_a_pool_that_was_ended():
+    pool = CompilerPool(1, at_once=False)
+    with pytest.raises(KeyboardInterrupt), pool:
+        raise KeyboardInterrupt
+    with pytest.raises(CodegenError, match="found one that an error or an interrupt has ended"):
+        pool._answer({"names": ["twice"]})
+    assert pool._workers == []

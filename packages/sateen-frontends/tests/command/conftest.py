@@ -42,7 +42,7 @@ def sateen(
 ) -> Callable[..., Ran]:
     """Runs the command in a folder of its own, with a cache of its own, and tells status and output."""
     for module, pool in ((artifacts, "KernelPool"), (compilers, "CompilerPool"), (inspection, "CompilerPool")):
-        monkeypatch.setattr(module, pool, lambda _processes: nullcontext(shared_compilers))
+        monkeypatch.setattr(module, pool, lambda _processes, **_options: nullcontext(shared_compilers))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+from contextlib import nullcontext
 
 import numpy as np
 import onnx
@@ -10,7 +12,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from sateen import runtime
-from sateen.frontends.command import files
+from sateen.frontends.command import artifacts, files
+from sateen.graph_ir.kernels import KernelPool
 
 
 def test_the_artifact_computes_what_the_model_says(sateen, dense, tmp_path):
@@ -46,6 +49,28 @@ def test_kernels_are_cached_and_give_the_same_file(sateen, dense, tmp_path):
     sateen("compile", dense, "-o", "third.sateen", "--no-cache")
     first, second, third = ((tmp_path / f"{name}.sateen").read_bytes() for name in ("first", "second", "third"))
     assert first == second == third
+
+
+def test_workers_start_at_once_only_for_a_model_that_was_not_compiled_with_these_options(
+    sateen, dense, monkeypatch, shared_compilers
+):
+    asked = []
+    monkeypatch.setattr(
+        artifacts, "KernelPool", lambda _most, *, at_once: asked.append(at_once) or nullcontext(shared_compilers)
+    )
+    compile_ = ("compile", dense, "-o", "dense.sateen")
+    for options in ((), (), ("--numerics", "strict"), ("--no-cache",), ()):
+        assert sateen(*compile_, *options).status == 0
+    os.utime(dense, ns=(0, 0))
+    assert sateen(*compile_).status == 0
+    assert asked == [True, False, True, True, False, True]
+
+
+def test_a_model_that_was_compiled_before_starts_no_process(sateen, dense, monkeypatch):
+    assert sateen("compile", dense, "-o", "first.sateen").status == 0
+    monkeypatch.setattr(artifacts, "KernelPool", KernelPool)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert sateen("compile", dense, "-o", "second.sateen").status == 0
 
 
 def test_an_open_dimension_is_refused_with_what_to_do(sateen, open_batch, tmp_path):

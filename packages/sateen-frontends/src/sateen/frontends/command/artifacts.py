@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +23,8 @@ from sateen.runtime import Artifact, Device, DeviceKind, Model, SateenError, Ses
 from sateen.runtime import load as load_artifact
 
 WORKERS = 2
-"""The number of compiler processes, which start while the model is read."""
+"""The most compiler processes. They start while the model is read, but where its kernels are likely to be in the cache,
+only when one has to be compiled."""
 
 
 def compile_model(
@@ -38,7 +41,9 @@ def compile_model(
     check_target(compilation)
     records, machine = records_of(compilation), machine_of(compilation)
     cache = object_cache(compilation)
-    with KernelPool(WORKERS) as workers:
+    note = _note(path, compilation)
+    is_known = cache is not None and cache.read_facts(note) is not None
+    with KernelPool(WORKERS, at_once=not is_known) as workers:
         with step(f"reading {path.name}"):
             graph, parameters = read_graph(path, compilation)
         with step(f"compiling {path.name}"):
@@ -60,8 +65,18 @@ def compile_model(
                 workers=workers,
                 cache=cache,
             )
+    if cache is not None and not is_known:
+        cache.write_facts(note, {})
     tell_refusal(cache)
     return artifact
+
+
+def _note(path: Path, compilation: Compilation) -> str:
+    """The key under which the cache notes that a model was compiled. What it leaves out, such as the versions of
+    packages, costs time if it differs."""
+    status = path.stat()
+    identity = [str(path.resolve()), status.st_size, status.st_mtime_ns, repr(compilation)]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 
 def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:

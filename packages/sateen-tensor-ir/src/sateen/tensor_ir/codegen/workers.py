@@ -1,7 +1,8 @@
 """Worker processes that compile, so that both cores work and LLVM's fatal errors end a child.
 
 Functions in text form and a target go out; object code and counts come back. A worker is started
-once, by running the pool's program in a fresh interpreter, and serves requests until the pool is closed.
+once, by running the pool's program in a fresh interpreter, and serves requests until the pool is closed. It starts with
+the pool, so that it is ready when the first request comes, or with its first request.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import LifoQueue
+from threading import Lock
 from types import TracebackType
 from typing import IO, Any, ClassVar, Protocol, Self
 
@@ -133,19 +135,26 @@ class Compilers(Protocol):
 
 
 class CompilerPool:
-    """`processes` workers; a context manager, which ends them at once when an error or an interrupt leaves it."""
+    """`processes` workers; a context manager, which ends them at once when an error or an interrupt leaves it.
+
+    They start now, beside what the caller does next; or, if not `at_once`, each with the first request that finds no
+    other one idle, for callers that may have nothing to ask.
+    """
 
     program: ClassVar[str] = "sateen.tensor_ir.codegen.compile_worker"
     """The module that a worker runs: it calls `serve`."""
 
-    def __init__(self, processes: int = 2) -> None:
+    def __init__(self, processes: int = 2, *, at_once: bool = True) -> None:
         self._workers: list[_Worker] = []
-        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        self._idle: LifoQueue[_Worker | None] = LifoQueue()
+        """None is a worker that is not started yet; it comes last."""
+        self._is_ended = False
+        self._starting = Lock()
+        """Guards the workers and whether they are ended: none starts afterwards."""
         self._threads = Threads(processes)
         try:
             for _ in range(processes):
-                self._workers.append(_Worker(self.program))
-                self._idle.put(self._workers[-1])
+                self._idle.put(self._start() if at_once else None)
         except BaseException:
             self._end()
             raise
@@ -170,8 +179,10 @@ class CompilerPool:
     def _end(self) -> None:
         """End the workers at once."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for worker in self._workers:
-            worker.end()
+        with self._starting:
+            self._is_ended = True
+            for worker in self._workers:
+                worker.end()
         self.close()
 
     def compile(self, functions: Sequence[Function], target: Target | str = "llvm") -> list[ObjectCode]:
@@ -200,6 +211,15 @@ class CompilerPool:
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         worker = self._idle.get()
         try:
+            if worker is None:
+                worker = self._start()
             return worker.request(request)
         finally:
             self._idle.put(worker)
+
+    def _start(self) -> _Worker:
+        with self._starting:
+            if self._is_ended:
+                raise CodegenError("expected a pool of compilers, found one that an error or an interrupt has ended")
+            self._workers.append(_Worker(self.program))
+            return self._workers[-1]
