@@ -134,11 +134,13 @@ class Machine:
         """The most positions of a register tile with `vectors` accumulators at each; less than 1 if none fits.
 
         Besides accumulators, registers hold a row of `vectors` that all positions multiply, and the elements that are
-        broadcast: one of one position at a time, or a register for each position.
+        broadcast: a register for each position; one at a time, where one accumulator takes it; or, where several take
+        it, one for every four positions, since LLVM broadcasts those of the next positions ahead and spills without.
         """
+        free = self.vector_registers - vectors
         if self.multiplies_by_element:
-            return (self.vector_registers - vectors) // (vectors + 1)
-        return (self.vector_registers - 1 - vectors) // vectors
+            return free // (vectors + 1)
+        return free - 1 if vectors == 1 else 4 * free // (4 * vectors + 1)
 
     def lanes(self, dtype: DType | str = _FLOAT32) -> int:
         """The number of elements of a type in one vector register."""
