@@ -20,7 +20,18 @@ from sateen.tensor_ir.targets.rates import ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Linking, Reference, Rule
 
 ZEN_2 = replace(ZEN_4, multiply_add_latency=5, memory=5.0, memory_in_streams=5.0, memory_together=10.0)
-ZEN_5 = replace(ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=48.0, pair_bytes=128)
+ZEN_5 = replace(
+    ZEN_4,
+    multiply_add_bytes=128,
+    load_bytes=64,
+    l1=128.0,
+    l2=56.0,
+    l3=22.0,
+    memory=12.0,
+    memory_in_streams=12.0,
+    memory_together=17.0,
+    pair_bytes=128,
+)
 """Two multiply-adds and two loads of 64 bytes a cycle."""
 SAPPHIRE_RAPIDS = replace(
     ZEN_4,
@@ -84,7 +95,7 @@ _AS_SAPPHIRE_RAPIDS = f"{_INTEL}; what it leaves open as measured on Sapphire Ra
 _AS_ZEN_4 = "as measured on Zen 4"
 _AMD_17 = "AMD Software Optimization Guide for family 17h (55723, 56305)"
 _AMD_19 = "AMD Software Optimization Guide for family 19h (56665); memory as measured on Zen 4"
-_AMD_1A = "AMD Software Optimization Guide for family 1Ah (58455); memory as measured on Zen 4"
+_AMD_1A = "AMD Software Optimization Guide for family 1Ah (58455); caches and memory as measured"
 
 _CPUS = (
     CPU("nehalem", _V2, (32 * _KB, 256 * _KB, 8 * _MB), NEHALEM, 4,
