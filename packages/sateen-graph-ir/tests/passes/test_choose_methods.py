@@ -57,6 +57,20 @@ def test_strict_numerics_are_direct():
     assert isinstance(node.op, Conv)
 
 
+def test_equal_problems_of_a_network_are_asked_once(monkeypatch):
+    given = MatMul.candidates
+    asked = []
+    monkeypatch.setattr(MatMul, "candidates", lambda *arguments: asked.append(arguments) or given(*arguments))
+    g = GraphBuilder("test")
+    x = g.input("x", "float32", (37, 311))
+    for name in ("v", "w"):
+        x = g.add(MatMul(), x, g.parameter(name, np.ones((311, 311), np.float32)))
+    g.output(x)
+    first, second = transform(g.finish()).nodes
+    assert first.method == second.method is not None
+    assert len(asked) == 1
+
+
 def single_taps():
     """A weight with which tiles of 6 x 6 lose more than is allowed: each output is one element of the input."""
     weight = np.zeros((32, 32, 3, 3), "float32")

@@ -213,3 +213,10 @@ def test_threads_transform_a_weight_to_the_same_bits(f, monkeypatch):
     expected = winograd_transforms.winograd_weight(weight, f)
     monkeypatch.setattr(winograd_transforms, "LARGE_WEIGHT_BYTES", 0)
     assert np.array_equal(winograd_transforms.winograd_weight(weight, f), expected)
+
+
+def test_the_matrices_of_a_loss_are_made_once(monkeypatch):
+    weight = np.random.default_rng(0).standard_normal((4, 4, 3, 3)).astype("float32")
+    first = winograd_transforms.winograd_loss(weight, winograd_transforms.F4)
+    monkeypatch.setattr(winograd_transforms, "transposed", None)
+    assert winograd_transforms.winograd_loss(weight, winograd_transforms.F4) == first

@@ -4,7 +4,8 @@ import pytest
 
 from sateen.runtime import DType
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.products import Packed, Strassen, Tiled, matmul_candidates
+from sateen.topi.computations.products import Packed, Strassen, Tiled, matmul_candidates, packed
+from sateen.topi.computations.products.shapes import ProductShapes
 from sateen.topi.computations.strips import Strips
 
 FLOAT32 = DType.of("float32")
@@ -14,6 +15,16 @@ MACHINE = Machine.of("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
 def test_a_matrix_on_the_right_is_packed_and_large_products_take_strassen_too():
     kinds = {type(c.method) for c in matmul_candidates((1, 2048, 2048), (2048, 2048), FLOAT32, MACHINE)}
     assert kinds == {Packed, Strassen}
+
+
+def test_methods_of_equal_products_are_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> tuple[object, object]:
+        shapes = ProductShapes(1, 129, 771, 1283, FLOAT32)
+        return packed.packed_candidates(shapes, MACHINE), packed.packed_layout(shapes, MACHINE)
+
+    first = asked()
+    monkeypatch.setattr(packed, "packed_cycles", None)
+    assert asked() == first
 
 
 def test_a_stack_of_matrices_on_the_right_is_not_packed():

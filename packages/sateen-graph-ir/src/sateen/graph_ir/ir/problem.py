@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from sateen.graph_ir.ir.graph import Node
 from sateen.graph_ir.ir.op_set import OpSet
@@ -15,6 +16,9 @@ from sateen.topi import operators
 from sateen.topi.methods import Candidate
 from sateen.topi.operators import Operator
 from sateen.topi.types import TensorType
+
+MOST_KEPT = 512
+"""The most problems whose candidates are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,19 @@ class Problem:
         return operators.types_of(self.op, self.inputs)
 
     def candidates(self, machine: Machine) -> Sequence[Candidate]:
-        """The methods on a machine, best first by estimate; none if there is no choice."""
-        if not self.op.methods:
-            return ()
-        return self.op.candidates(self.inputs, self.outputs, machine)
+        """The methods on a machine, best first by estimate; none if there is no choice. Those of the last problems are
+        kept, since networks have equal nodes."""
+        return _candidates(self, machine)
 
     def __str__(self) -> str:
         """conv(float32[1, 64, 56, 56], float32[64, 64, 3, 3]) {pads=(1, 1, 1, 1)}"""
         return format_application(self.op, ["none" if t is None else str(t) for t in self.inputs])
+
+
+@lru_cache(MOST_KEPT)
+def _candidates(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
+    op = problem.op
+    return tuple(op.candidates(problem.inputs, problem.outputs, machine)) if op.methods else ()
 
 
 def parse_problem(text: str, operators: OpSet) -> Problem:

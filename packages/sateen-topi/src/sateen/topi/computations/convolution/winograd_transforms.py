@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -160,14 +161,21 @@ def _loss_of_channels(weight: Array, f: Transform) -> float:
     outputs, channels = weight.shape[:2]
     taps = weight.reshape(outputs, channels, KERNEL**2).astype(np.float64)
     magnitude = np.abs(taps).sum((1, 2))
-    g, b, a = (np.array(matrix) for matrix in (f.weight, f.data, transposed(f.output)))
-    both = np.kron(g, g)
+    both, carries = _carried_errors(f)
     squares = ((both @ (taps.swapaxes(1, 2) @ taps)) * both).sum(-1)  # Σ over channels of the transformed weight's
-    carried = squares * np.kron(*2 * [(b**2).sum(1)]) @ np.kron(*2 * [a**2])
+    carried = squares @ carries
     terms = np.count_nonzero(taps.any(-1), axis=1)  # each rounds a sum, of half of them on average
     variance = (ROUNDINGS + terms / 2) * carried.max(initial=0.0, axis=1)
     alive = magnitude > 0
     return float(DEVIATIONS * ROUNDING * (np.sqrt(variance[alive]) / magnitude[alive]).max(initial=0.0))
+
+
+@cache
+def _carried_errors(f: Transform) -> tuple[Array, Array]:
+    """The matrix [n², 9] that transforms the taps of a weight, and [n², m²] that takes the variance of each product to
+    those of the outputs, with the input's transform before it."""
+    g, b, a = (np.array(matrix) for matrix in (f.weight, f.data, transposed(f.output)))
+    return np.kron(g, g), np.kron(*2 * [(b**2).sum(1)])[:, None] * np.kron(*2 * [a**2])
 
 
 def factors(matrix: Matrix) -> tuple[Matrix, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
+from types import MappingProxyType
 
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.targets import LINE_BYTES
@@ -26,6 +28,8 @@ PANELS = (2, 4, 8)
 """The numbers of panels that may be summed at once, besides one."""
 EACH, MOST = 6, 30
 """The most candidates for a panel's width, and for a product."""
+MOST_KEPT = 512
+"""The most products whose estimates are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +60,17 @@ def packed_candidates(shapes: ProductShapes, machine: Machine) -> list[Candidate
     return [Candidate(way, ways[way]) for way in found]
 
 
-def _fitting(shapes: ProductShapes, machine: Machine) -> dict[Packed, float]:
-    """The methods whose tiles fit the registers, with their cycles; none for a product that needs no panels."""
+@lru_cache(MOST_KEPT)
+def _fitting(shapes: ProductShapes, machine: Machine) -> Mapping[Packed, float]:
+    """The methods whose tiles fit the registers, with their cycles; none for a product that needs no panels. Networks
+    have many products of equal shapes."""
     lanes = sum_lanes(shapes.dtype, machine)
     if 0 in (shapes.batch, shapes.rows, shapes.terms) or shapes.columns <= 1 or lanes == 1:
-        return {}
+        return MappingProxyType({})
     most = min(-(-shapes.columns // lanes), machine.vector_registers - 1)
     ways = _ways(shapes, [n for n in VECTORS if n <= most], lanes, machine)
     cycles = {way: packed_cycles(shapes, way, lanes, machine) for way in ways}
-    return {way: own for way, own in cycles.items() if own < inf}
+    return MappingProxyType({way: own for way, own in cycles.items() if own < inf})
 
 
 def best_packed(shapes: ProductShapes, widths: Sequence[int], lanes: int, machine: Machine) -> Packed:
