@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir import Machine, build, te
+from sateen.tensor_ir import Machine, build, lower, te
 from sateen.topi.computations.recurrent import ACTIVATIONS, Activation, Inputs, Settings, gru, lstm, rnn, weight_layout
 
 FLOAT32 = DType.of("float32")
@@ -67,6 +67,7 @@ def arrays(random, kind, steps, batch, features, n, directions, names):
 
 
 def check(run_views, view, error, random, kind, sizes, backwards, names, clip=None, **options):
+    """Compares with the reference; returns the text of the loops."""
     a = arrays(random, kind, *sizes, len(backwards), names)
     packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm"), FLOAT32))
     views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
@@ -76,6 +77,8 @@ def check(run_views, view, error, random, kind, sizes, backwards, names, clip=No
     found = run_views(computation, list(views.values()), list(a.values()))
     for y, expected in zip(found, reference(kind, a, backwards, clip, **options), strict=True):
         assert error(y, expected) < 1e-5
+    tensors = [v.tensor for v in computation.outputs]
+    return str(lower(te.create_schedule(tensors), [*(v.tensor for v in views.values()), *tensors]))
 
 
 def test_a_scan_of_te_gives_what_the_kernel_gives(random: np.random.Generator) -> None:
@@ -133,6 +136,27 @@ def test_devices_give_what_processors_give(as_defined, random, kind, sizes, back
 
 
 BOTH = (False, True)
+SHARED = {"lstm": (192, {}), "gru": (224, {"linear_before_reset": True}), "rnn": (384, {})}
+"""Hidden sizes of layers whose steps threads share, and options."""
+
+
+@pytest.mark.parametrize("backwards", [(False,), (True,), BOTH])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("kind", SHARED)
+def test_steps_that_threads_share_read_the_weights_backwards_in_turn(
+    run_views, view, error, random, kind, steps, backwards
+):
+    size, options = SHARED[kind]
+    names = ("bias", "hidden", "lengths", *(["cell"] if kind == "lstm" else []))
+    text = check(run_views, view, error, random, kind, (steps, 3, 5, size), backwards, names, **options)
+    assert text.count(" alternate:") == len(backwards)
+
+
+def test_small_steps_are_not_shared(run_views, view, error, random):
+    text = check(run_views, view, error, random, "lstm", (3, 1, 5, 19), (False,), ())
+    assert "parallel panel" not in text
+
+
 STATES = ("bias", "hidden", "cell")
 
 

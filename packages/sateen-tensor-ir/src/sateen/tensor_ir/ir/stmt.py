@@ -42,6 +42,9 @@ THREADS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 LANE = "threadIdx.x"
 """The axis over the threads of a warp."""
 THREAD_TAGS = (*BLOCKS, *THREADS)
+ALTERNATE = ("alternate", True)
+"""The pragma of a parallel loop whose threads go through their parts backwards in odd iterations of the serial loop
+around it. What is read last in one of them is read first in the next, while caches still hold it."""
 VTHREADS = 64
 """The most virtual threads of a loop: each statement inside is written out for all of them."""
 

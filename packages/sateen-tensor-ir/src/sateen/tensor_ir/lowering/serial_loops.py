@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Stmt
 from sateen.tensor_ir.ir.visit import StatementRewriter
-from sateen.tensor_ir.lowering.split_tasks import without_invariants
+from sateen.tensor_ir.lowering.alternate_loops import backward_turns, turned
+from sateen.tensor_ir.lowering.split_tasks import Invariants, without_invariants
 
 
 def serialize_loops(function: Function) -> Function:
@@ -19,23 +19,26 @@ def serialize_loops(function: Function) -> Function:
           t[0] = a[0]                 =>   for i in [0, 6):
           b[i] = t[0]                        b[i] = t[0]
 
-    So storage inside such a loop is like all other storage: the caller can give it.
+    So storage inside such a loop is like all other storage: the caller can give it. A loop with the pragma `alternate`
+    runs backwards in odd iterations of the serial loop around it.
     """
-    body = _Serializing(function.aliased).rewrite(function.body)
+    body = _Serializing(function).rewrite(function.body)
     return function if body is function.body else replace(function, body=body)
 
 
 class _Serializing(StatementRewriter):
-    def __init__(self, aliased: frozenset[Buffer]) -> None:
-        self.aliased = aliased
+    def __init__(self, function: Function) -> None:
+        self.aliased = function.aliased
+        self.backwards = backward_turns(function.body)
         self.analyzer = Analyzer()
 
     def rewrite_For(self, s: For) -> Stmt:
         loop = self.descend(s)
         if loop.kind is not LoopKind.PARALLEL:
             return loop
-        serial = replace(loop, kind=LoopKind.SERIAL)
-        if not self.analyzer.prove(loop.extent > 0):
-            return serial
-        inner, invariants = without_invariants(serial, self.aliased)
+        inner, invariants = replace(loop, kind=LoopKind.SERIAL), Invariants()
+        if self.analyzer.prove(loop.extent > 0):
+            inner, invariants = without_invariants(inner, self.aliased)
+        if s in self.backwards:
+            inner = turned(inner, self.backwards[s])
         return invariants.around(inner)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
-from sateen.tensor_ir.ir.expr import Var
+from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
     Barrier,
@@ -24,6 +24,7 @@ from sateen.tensor_ir.ir.stmt import (
     sequence,
 )
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.lowering.alternate_loops import backward_turns
 
 _STAYS = (Barrier, Shuffle, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
 """Statements with other effects than stores."""
@@ -49,11 +50,13 @@ class Task:
     """The part of a parallel loop that a thread runs: statements that all iterations share, then a serial loop over
     iterations.
 
-    `loop` is over all iterations. An emitter gives it the range of a thread instead.
+    `loop` is over all iterations. An emitter gives it the range of a thread instead, from the last to the first where
+    `backwards` holds.
     """
 
     loop: For
     invariants: Invariants
+    backwards: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,9 +80,11 @@ def split_tasks(function: Function) -> HostProgram:
     """
     loops = (n for n in walk(function.body) if isinstance(n, For) and n.kind is LoopKind.PARALLEL)
     serial = {loop: replace(loop, kind=LoopKind.SERIAL) for loop in loops}
-    return HostProgram(
-        function, {loop: Task(*without_invariants(own, function.aliased)) for loop, own in serial.items()}
-    )
+    backwards = backward_turns(function.body)
+    tasks = {
+        loop: Task(*without_invariants(own, function.aliased), backwards.get(loop)) for loop, own in serial.items()
+    }
+    return HostProgram(function, tasks)
 
 
 def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For, Invariants]:

@@ -47,6 +47,7 @@ def _hint(reason: str) -> Pragma:
 
 PRAGMAS: Mapping[str, Pragma] = MappingProxyType(
     {
+        "alternate": Pragma("True or False", _is_bool),
         "auto_unroll_max_depth": _count(),
         "auto_unroll_max_step": _count(),
         "auto_unroll_min_depth": _count(),

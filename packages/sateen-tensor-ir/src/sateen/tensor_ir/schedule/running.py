@@ -142,7 +142,8 @@ class RunPrimitives(StageState):
     def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
         """Give passes and code generators a request for a loop.
 
-        `partition`: cut it where conditions inside it change. `keep`: don't vectorize or unroll it.
+        `partition`: cut it where conditions inside it change. `keep`: don't vectorize or unroll it. `alternate`: let
+        threads go through their parts backwards in odd iterations of the serial loop around it.
         `auto_unroll_max_step`: unroll it and the serial loops inside it where they become at most `value` statements;
         `auto_unroll_max_depth` of at most so many levels, `auto_unroll_min_depth` only inside so many loops.
         `unroll_explicit`: whether unrolled loops are written out. `debug_skip_region`: leave it out. `import_llvm`:
@@ -162,6 +163,8 @@ class RunPrimitives(StageState):
         if known.serial and self.kinds.get(axis) is LoopKind.VECTORIZED:
             reason = "lanes can't be partitioned" if key == "partition" else f"{key} is for serial loops"
             raise ScheduleError(f"{where}: it is vectorized, and {reason}")
+        if key == "alternate" and self.kinds.get(axis) is not LoopKind.PARALLEL:
+            raise ScheduleError(f"{where}: {key} is for parallel loops; call parallel before")
         self._add_pragma(axis, key, value)
 
     def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:

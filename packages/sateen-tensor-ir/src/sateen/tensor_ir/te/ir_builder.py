@@ -27,6 +27,7 @@ from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import Call, Expr, Var, as_expr
 from sateen.tensor_ir.ir.span import Span, caller_span
 from sateen.tensor_ir.ir.stmt import (
+    ALTERNATE,
     THREAD_TAGS,
     Allocate,
     Evaluate,
@@ -127,21 +128,28 @@ class IRBuilder:
 
     @contextmanager
     def for_range(
-        self, begin: Any, end: Any, name: str = "i", kind: LoopKind | ThreadAxis | str = LoopKind.SERIAL
-    ) -> Iterator[Var]:
+        self, begin: Any, end: Any, name: str = "i", kind: LoopKind | ThreadAxis | str = LoopKind.SERIAL,
+        alternate: bool = False,
+    ) -> Iterator[Var]:  # fmt: skip
         """A loop of an index over [begin, end).
 
         `kind` is a LoopKind or its name (serial, parallel, unrolled, vectorized, vthread), or a thread axis: one of
-        `te.thread_axis`, or its tag, such as `threadIdx.x`. Raises ExpressionError for an axis of another extent.
+        `te.thread_axis`, or its tag, such as `threadIdx.x`. With `alternate`, threads that share a parallel loop go
+        through their parts backwards in odd iterations of the serial loop around it: what they read last they read
+        first in the next, while their caches hold it. Raises ExpressionError for an axis of another extent, and for
+        another loop that is to alternate.
         """
         loop_kind, thread = _loop_kind(kind)
+        if alternate and loop_kind is not LoopKind.PARALLEL:
+            raise ExpressionError(f"for_range expects kind='parallel' of a loop that alternates, found {kind!r}")
         start, stop = _index(begin, "the begin of a loop"), _index(end, "the end of a loop")
         if isinstance(kind, ThreadAxis):
             _check_extent(kind, stop - start)
         variable, span = Var(name), self._place()
         with self._block() as body:
             yield variable
-        self.emit(For(variable, start, stop - start, loop_kind, _joined(body), thread, span=span))
+        pragmas = (ALTERNATE,) if alternate else ()
+        self.emit(For(variable, start, stop - start, loop_kind, _joined(body), thread, pragmas, span))
 
     @contextmanager
     def if_scope(self, condition: Any) -> Iterator[None]:

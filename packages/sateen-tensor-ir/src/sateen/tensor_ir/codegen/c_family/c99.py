@@ -95,7 +95,7 @@ class C99Kernel(Statements):
         self.kernel_name = _kernel_name(function.name)
         self.tasks_written = 0
         self.in_task = False
-        self.part: For | None = None
+        self.part: Task | None = None
         """The loop of a task."""
         self.memory: dict[Buffer, None] = {}
         """The memory that the host allocates for the C function being written."""
@@ -232,7 +232,7 @@ class C99Kernel(Statements):
 
     def _part(self, task: Task) -> None:
         """The iterations of a task, after the statements that all of them share."""
-        self.part = task.loop
+        self.part = task
         self.statement(task.invariants.around(task.loop))
 
     def invoke(self, s: Invoke) -> None:
@@ -299,10 +299,19 @@ class C99Kernel(Statements):
         self.line(f"DLTensor tensor_{i} = {{{data}, {device}, {len(shape)}, {dtype}, {', '.join(places)}, 0}};")
 
     def serial_loop(self, s: For) -> None:
-        if s is not self.part:
+        if self.part is None or s is not self.part.loop:
             super().serial_loop(s)
             return
         self.begin(s.start)
         offset = "" if ex.is_const(s.start, 0) else f"{self.text(s.start)} + "
         index = "" if self.index.bits == 64 else f"({self.value_type(INDEX)})"
-        self.counted_loop(s, f"{offset}{index}begin", f"{offset}{index}end")
+        backwards = self.part.backwards
+        if backwards is None:
+            self.counted_loop(s, f"{offset}{index}begin", f"{offset}{index}end")
+            return
+        turn = self.identifiers.fresh(f"{s.var.name}_turn")
+        with self.braces(self.counting("int64_t", turn, "begin", "end")):
+            self.begin(backwards)
+            place = f"{index}({self.text(backwards)} ? begin + (end - 1 - {turn}) : {turn})"
+            self.fixed(self.value_type(s.var.dtype), self.name(s.var), f"{offset}{place}")
+            self.loop_body(s)

@@ -146,11 +146,14 @@ class Statements(Expressions):
 
     def counted_loop(self, s: For, start: str, stop: str) -> None:
         """The loop from one C expression to another; its body changes neither."""
+        with self.braces(self.counting(self.value_type(s.var.dtype), self.name(s.var), start, stop)):
+            self.loop_body(s)
+
+    def loop_body(self, s: For) -> None:
+        """What an iteration of a loop does."""
         if self.is_nonnegative(s.start):
             self.nonnegative.add(s.var)
-        var = self.name(s.var)
-        with self.braces(self.counting(self.value_type(s.var.dtype), var, start, stop)):
-            self.statement(s.body)
+        self.statement(s.body)
 
     def counting(self, type_: str, var: str, start: str, stop: str) -> str:
         """The head of a loop over [start, stop)."""

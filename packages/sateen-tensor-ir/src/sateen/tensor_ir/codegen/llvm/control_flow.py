@@ -32,8 +32,13 @@ class ControlFlow:
         self.memory = expressions.memory
         self.statement = statement
 
-    def counted_loop(self, var: Var, start: LlvmValue, stop: LlvmValue, body: Stmt, certain: bool) -> None:
-        """A loop tested at its end, with a test before it unless at least one iteration is certain."""
+    def counted_loop(
+        self, var: Var, start: LlvmValue, stop: LlvmValue, body: Stmt, certain: bool, backwards: LlvmValue | None = None
+    ) -> None:
+        """A loop tested at its end, with a test before it unless at least one iteration is certain.
+
+        Where `backwards` holds, the iterations run from the last to the first.
+        """
         index, loop, done = self.writer.index, self.writer.label("loop"), self.writer.label("done")
         self._forget_stored(body)
         self.registers.join_blocks(all_written(body))
@@ -51,7 +56,8 @@ class ControlFlow:
         counter_line: Lines = []
         self.writer.lines.append(counter_line)
         before = self.registers.open_loop(all_written(body))
-        self.environment.variables[var] = LlvmValue(counter, index)
+        value = LlvmValue(counter, index)
+        self.environment.variables[var] = value if backwards is None else self._turned(value, start, stop, backwards)
         self.statement(body)
         self.expressions.memo.clear()
         del self.environment.variables[var]
@@ -67,6 +73,13 @@ class ControlFlow:
         self.writer.start_block(done)
         if not certain:
             self.registers.merge(before, (entry, before_loop), self.registers.snapshot(), latch)
+
+    def _turned(self, counter: LlvmValue, start: LlvmValue, stop: LlvmValue, backwards: LlvmValue) -> LlvmValue:
+        """A counter of a loop, counted from the end where `backwards` holds."""
+        before = self.writer.emit(f"sub nsw {counter.typed}, {start.text}", counter.kind)
+        last = self.writer.emit(f"sub nsw {stop.typed}, 1", counter.kind)
+        place = self.writer.emit(f"sub nsw {last.typed}, {before.text}", counter.kind)
+        return self.writer.emit(f"select i1 {backwards.text}, {place.typed}, {counter.typed}", counter.kind)
 
     def repeat(self, s: While) -> None:
         """A loop that is tested at its beginning."""

@@ -64,8 +64,8 @@ class Statements:
         self.instructions = Instructions(self.expressions)
         self.devices = Devices(writer, frame, self.addresses, self.expressions.value)
         self.packed = PackedCalls(writer, frame, self.addresses, self.expressions.value)
-        self.chunk: tuple[For, LlvmValue, LlvmValue] | None = None
-        """The loop of a task, and the part of its range that one call runs."""
+        self.chunk: tuple[Task, LlvmValue, LlvmValue] | None = None
+        """A task, and the part of its loop's range that one call runs."""
 
     def statement(self, s: Stmt) -> None:
         """Write one statement."""
@@ -119,8 +119,11 @@ class Statements:
         )
 
     def _serial(self, s: For) -> None:
-        if self.chunk is not None and s is self.chunk[0]:
-            self.control_flow.counted_loop(s.var, *self.chunk[1:], s.body, certain=True)
+        if self.chunk is not None and s is self.chunk[0].loop:
+            task, begin, end = self.chunk
+            self.expressions.memo.clear()
+            backwards = None if task.backwards is None else self.expressions.value(task.backwards)
+            self.control_flow.counted_loop(s.var, begin, end, s.body, True, backwards)
             return
         self.expressions.memo.clear()
         start = self.expressions.value(s.start)
@@ -329,7 +332,7 @@ class Statements:
         var = writer.fresh("i")
         writer.depth[var] = len(writer.scopes)
         begin, end = LlvmValue("%begin", index), LlvmValue("%end", index)
-        own.chunk = task.loop, writer.sum(first, begin), writer.sum(first, end)
+        own.chunk = task, writer.sum(first, begin), writer.sum(first, end)
         own.statement(task.invariants.around(task.loop))
         parameters = ", ".join(["ptr %host", *captures.parameters(), begin.typed, end.typed])
         text = captures.frame.define(f"{name}.body", parameters, "internal")

@@ -126,15 +126,15 @@ class Step(StepOperands):
     def products(self, first: int, end: int, state: Callable[[Expr, Expr], Expr]) -> None:
         """gates[b, g] = Σ state(b, k) · recurrence[g, k] for all b, and for g from `first` to before `end`.
 
-        Elements in the same panels are set as well. A thread takes the same panels in each step, so that they stay in
-        its cache.
+        Elements in the same panels are set as well. A thread takes the same panels in each step, in odd ones from the
+        last to the first: of those that its cache can't hold together it holds the last ones when the next step begins.
         """
         ib, batch = self.ib, self.batch
         low, high = first // self.panel, -(-end // self.panel)
         registers = least_registers(self._lanes * self.hidden.dtype.bytes)
         rows = balanced(batch, max(LEAST_ROWS, (registers - 1 - VECTORS) // VECTORS))
-        work = batch * (end - first) * self.size // 8
-        with ib.for_range(low, high, "panel", loop_kind(work)) as panel:
+        kind = loop_kind(batch * (end - first) * self.size // 8)
+        with ib.for_range(low, high, "panel", kind, alternate=kind == "parallel") as panel:
             with ib.for_range(0, batch // rows, "bo") as tile:
                 self._tile(panel, tile * rows, rows, state)
             if batch % rows:
