@@ -3,13 +3,18 @@ from __future__ import annotations
 import os
 import socket
 import stat
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from io import BytesIO
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from sateen import runtime
-from sateen.runtime import ArtifactError, LocalSession
-from sateen.runtime.files import open_regular, read_regular, replacing
+from sateen.runtime import Artifact, ArtifactError, LocalSession, Target, artifact, library_files
+from sateen.runtime.files import WRITE_BYTES, open_regular, read_regular, replacing, write_in_pieces
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and modes of POSIX")
 
@@ -117,3 +122,46 @@ def test_a_symbolic_link_is_replaced_and_what_it_names_is_not(tmp_path: Path) ->
         file.write(b"new")
     assert (tmp_path / "file").read_bytes() == b"old"
     assert not (tmp_path / "link").is_symlink()
+
+
+class Recorded(BytesIO):
+    """A file that tells the sizes of what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def write(self, data: Any, /) -> int:
+        self.sizes.append(len(data))
+        return super().write(data)
+
+    def writelines(self, lines: Iterable[Any], /) -> None:
+        written = list(lines)
+        self.sizes += map(len, written)
+        super().writelines(written)
+
+
+@pytest.mark.parametrize("size", [0, 1, WRITE_BYTES, 3 * WRITE_BYTES + 5])
+def test_a_large_content_is_written_in_pieces(size: int) -> None:
+    content, file = os.urandom(size), Recorded()
+    write_in_pieces(file, content)
+    assert file.getvalue() == content
+    assert max(file.sizes, default=0) <= WRITE_BYTES
+
+
+@pytest.mark.parametrize(("module", "suffix"), [(artifact, ""), (library_files, ".so")])
+def test_artifacts_and_libraries_are_written_in_pieces(
+    module: ModuleType, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: list[Recorded] = []
+
+    def recorded(_place: Path) -> AbstractContextManager[Recorded]:
+        files.append(Recorded())
+        return nullcontext(files[-1])
+
+    monkeypatch.setattr(module, "replacing", recorded)
+    if suffix:
+        library_files.write_library(tmp_path / "large.so", bytes(5 * WRITE_BYTES), "")
+    else:
+        Artifact("test", str(Target.of("llvm")), (), (), 0, b"library", bytes(5 * WRITE_BYTES)).save(tmp_path / "large")
+    assert max(files[0].sizes) == WRITE_BYTES

@@ -31,7 +31,7 @@ from sateen.runtime.display import html_table, named, size
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArtifactError
 from sateen.runtime.exported_network import with_parameters
-from sateen.runtime.files import replacing
+from sateen.runtime.files import replacing, write_in_pieces
 from sateen.runtime.launches import NetworkLaunch
 from sateen.runtime.library_files import write_library
 from sateen.runtime.network_header import header_of
@@ -391,7 +391,7 @@ def _write(
         for index, (leaf, digest) in enumerate(_leaves(data)):
             leaves[name][index] = digest
             file.seek(first + start + index * LEAF_BYTES)
-            file.write(leaf)
+            write_in_pieces(file, leaf)
         file.seek(first + start + len(data))
         file.write(bytes(-len(data) % PAGE))
     text = manifest()

@@ -16,6 +16,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
+WRITE_BYTES = 1 << 18
+"""The most bytes that are written at a time. Linux looks for a piece of memory as large as a write to keep what is
+written; where there are few at hand, writing 4 MiB at a time took up to ten times as long."""
 _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFCHR: "a device",
@@ -71,6 +74,12 @@ def replacing(place: Path, *, is_kept: bool = True) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_in_pieces(file: BinaryIO, content: bytes | memoryview) -> None:
+    """Write all of a large content, `WRITE_BYTES` at a time."""
+    view = memoryview(content)
+    file.writelines(view[start : start + WRITE_BYTES] for start in range(0, len(view), WRITE_BYTES))
 
 
 def require_name(path: Path) -> None:

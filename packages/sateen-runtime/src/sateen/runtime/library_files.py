@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sateen.runtime.errors import ArtifactError
-from sateen.runtime.files import replacing
+from sateen.runtime.files import replacing, write_in_pieces
 
 _BESIDE = {".h": "its header", ".json": "its description"}
 
@@ -22,7 +22,7 @@ def write_library(place: Path, library: bytes, description: str, suffix: str = "
         )
     try:
         with replacing(place) as library_file, replacing(beside) as description_file:
-            library_file.write(library)
+            write_in_pieces(library_file, library)
             description_file.write(description.encode())
     except OSError as error:
         raise ArtifactError(f"{place}: expected a place to write the library to: {error.strerror}") from None

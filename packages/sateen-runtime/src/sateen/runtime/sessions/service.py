@@ -36,7 +36,7 @@ from sateen.runtime.errors import (
     SessionProtocolError,
     SessionRefusedError,
 )
-from sateen.runtime.files import open_regular, read_regular, replacing
+from sateen.runtime.files import open_regular, read_regular, replacing, write_in_pieces
 from sateen.runtime.framing import Header
 from sateen.runtime.model import Model, load
 from sateen.runtime.module import CompiledFunction, Module, load_module
@@ -189,7 +189,7 @@ class SessionService:
         place = self._stored(digest)
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # somebody may have cleared it away
         with replacing(place, is_kept=False) as file:  # its digest says if it is whole
-            file.write(payload)
+            write_in_pieces(file, payload)
         return {}, ()
 
     def _stored(self, digest: str) -> Path:
@@ -336,7 +336,7 @@ class SessionService:
 
     def _put(self, payload: memoryview, name: str) -> Answer:
         with replacing(self._file(name), is_kept=False) as file:
-            file.write(payload)
+            write_in_pieces(file, payload)
         return {}, ()
 
     def _get(self, name: str) -> Answer:
