@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from sateen import runtime
 from sateen.graph_ir import Graph, GraphBuilder, build
 from sateen.graph_ir.ops import Conv, Gather, MatMul, Relu, Reshape, Transpose
+from sateen.rpc import Key, RemoteSession, Server, SessionLimits
 from sateen.runtime import ArgumentError, Artifact, ArtifactError, LocalSession, OutOfMemoryError, Packing
 from sateen.runtime.artifact import packed
 
@@ -136,6 +138,14 @@ def test_a_forked_child_goes_on_and_loads_anew(path: Path) -> None:
 def test_a_session_packs_where_it_runs(trained: Artifact, expected: np.ndarray) -> None:
     with LocalSession() as session, session.load_model(trained) as model:
         close(model.run(DATA)["y"].numpy(), expected)
+
+
+def test_a_device_packs_what_is_brought_to_it(trained: Artifact, expected: np.ndarray, tmp_path: Path) -> None:
+    key = Key.new()
+    with Server("127.0.0.1", 0, [key], tmp_path / "store", SessionLimits()) as server:
+        Thread(target=server.serve, daemon=True).start()
+        with RemoteSession(*server.address, key) as session, session.load_model(trained) as model:
+            close(model.run(DATA)["y"].numpy(), expected)
 
 
 def with_packing(artifact: Artifact, change: Callable[[Packing], Packing]) -> bytes:

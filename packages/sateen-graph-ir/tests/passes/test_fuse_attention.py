@@ -11,6 +11,7 @@ from sateen.graph_ir.ops import (
     Attention,
     BroadcastTo,
     Cast,
+    Concat,
     Divide,
     Equal,
     MatMul,
@@ -243,6 +244,28 @@ def test_strict_numerics_keep_the_sums():
             np.testing.assert_allclose(
                 model.run(given)["y"].numpy(), interpret(graph, given)["y"], rtol=1e-4, atol=1e-5
             )
+
+
+@pytest.mark.parametrize(("past", "new"), [(1, 1), (37, 1), (64, 5), (20, 20)])
+def test_keys_and_values_of_earlier_steps_come_first_and_go_out_with_the_new_ones(past, new):
+    g = GraphBuilder("decoder")
+    q = g.input("q", "float32", (1, 3, new, 8))
+    kept = {}
+    for name in ("k", "v"):
+        earlier, added = g.input(f"past_{name}", "float32", (1, 3, past, 8)), g.input(name, "float32", (1, 3, new, 8))
+        kept[name] = g.add(Concat(2), earlier, added, name=f"present_{name}")
+    scores = g.add(MatMul(), q, g.add(Transpose((0, 1, 3, 2)), kept["k"]))
+    scores = g.add(Multiply(), scores, g.parameter("scale", np.float32(0.25)))
+    scores = g.add(Add(), scores, g.parameter("mask", causal(new, past + new, past, -np.inf)))
+    g.output(g.add(MatMul(), g.add(Softmax(3), scores), kept["v"], name="y"), *kept.values())
+    graph = g.finish()
+    assert only_attention(graph) == Attention(scale=0.25, reach=past if new > 1 else None)
+    random = np.random.default_rng(past)
+    given = {v.name: random.standard_normal(v.type.static_shape).astype(np.float32) for v in graph.inputs}
+    with load(build(graph)) as model:
+        found = model.run(given)
+        for name, expected in interpret(graph, given).items():
+            np.testing.assert_allclose(found[name].numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def random_graph(seed):
