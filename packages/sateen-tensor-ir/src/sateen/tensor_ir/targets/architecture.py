@@ -97,6 +97,10 @@ class Architecture:
     """The feature without which there are no instructions to convert float16; '' if there always are."""
     pair_feature: str = ""
     """The feature of dot products of pairs of bfloat16; '' without any."""
+    tile_registers: int = 0
+    """The number of tile registers of processors that have some."""
+    tile_features: frozenset[str] = frozenset()
+    """The features of processors that multiply tile registers of bfloat16."""
     rounding_feature: str = ""
     """The feature without which no instruction rounds to an integral value; '' if LLVM never calls the C library for
     that."""

@@ -53,6 +53,8 @@ class Machine:
     """As of its vector registers (`Vectors.in_scalars`)."""
     has_pairs: bool = False
     """Whether it has dot products of pairs of bfloat16."""
+    tile_registers: int = 0
+    """The number of tile registers that multiply bfloat16; 0 also where the system gives none to programs."""
     gpu: Gpu | None = None
     """The blocks of threads of a device; None for a processor. The other fields then say what one thread has."""
     host: Machine | None = None
@@ -82,12 +84,13 @@ class Machine:
         system = System.of(complete.triple)
         is_serial = not system.has_threads and system is not System.WEBASSEMBLY  # whose rows say whether it has threads
         cores = 1 if is_serial else cpu.cores
+        has_tiles = system is System.LINUX and architecture.tile_features <= features_of(complete)
         l1, l2, l3 = _caches_here(cpu) if is_here else cpu.caches
         return Machine(
             vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
             architecture.multiplies_by_element, inf if system is System.NONE else architecture.enlargement_cycles,
             vectors.masks, vectors.in_scalars, architecture.pair_feature in features_of(complete),
-            processor=cpu.title or cpu.name, source=cpu.source,
+            architecture.tile_registers if has_tiles else 0, processor=cpu.title or cpu.name, source=cpu.source,
         )  # fmt: skip
 
     def at(self, kind: DeviceKind) -> Machine:
@@ -118,6 +121,11 @@ class Machine:
         own = self.rates
         rates = replace(own, multiply_add_bytes=own.pair_bytes, multiply_add_latency=own.pair_latency)
         return replace(self, rates=rates)
+
+    @property
+    def multiplies_tiles(self) -> bool:
+        """Whether it has tile registers, and a known rate of their products."""
+        return self.tile_registers > 0 and self.rates.tile_product_cycles > 0
 
     @property
     def l1_ways(self) -> int:

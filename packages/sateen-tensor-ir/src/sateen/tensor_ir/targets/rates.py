@@ -87,6 +87,14 @@ class Rates:
     where that is not known."""
     pair_latency: float = 0.0
     """Cycles until such an instruction can follow another one on the same accumulator."""
+    tile_product_cycles: float = 0.0
+    """Cycles until a product of two tile registers of bfloat16 can follow another one; 0 where that is not known."""
+    tile_product_latency: float = 0.0
+    """Cycles until such a product can follow another one on the same sums."""
+    tile_load_cycles: float = 0.0
+    """Cycles of a load of a tile register from the first cache."""
+    tile_store_cycles: float = 0.0
+    """Cycles of a store of one."""
     loads_alone: bool = False
     """Whether a load and a multiply-add never begin together."""
 

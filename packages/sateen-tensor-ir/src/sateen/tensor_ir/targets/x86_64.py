@@ -49,9 +49,14 @@ SAPPHIRE_RAPIDS = replace(
     streamed=0.6,
     transform_cycles=0.3,
     pair_bytes=32,
+    tile_product_cycles=16,
+    tile_product_latency=52,
+    tile_load_cycles=8,
+    tile_store_cycles=16,
 )
 """Two multiply-adds and two loads of 64 bytes a cycle; a quarter as many pairs of bfloat16, which
-don't pay. Two cores read memory as fast as if each were alone."""
+don't pay. Two cores read memory as fast as if each were alone. A product of tiles is 8192 multiply-adds of bfloat16
+(the manual's chapter on AMX), which counts where a processor has them."""
 SKYLAKE_SERVER = replace(SAPPHIRE_RAPIDS, addition_latency=4)
 """The same, with sums as long as multiply-adds."""
 SKYLAKE = replace(ZEN_4, addition_latency=4, memory=6.4, memory_in_streams=6.4, memory_together=12.8)
@@ -208,6 +213,8 @@ X86_64 = Architecture(
     float_mode=_MXCSR,
     half_feature="f16c",
     pair_feature="avx512bf16",
+    tile_registers=8,
+    tile_features=frozenset({"amx-bf16", "amx-tile"}),
     rounding_feature="sse4.1",
     # Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons.
     attributes='"min-legal-vector-width"="512" "prefer-vector-width"="512"',

@@ -20,12 +20,21 @@ from sateen.topi.computations.products.strassen import (
     strassen_weight_layout,
 )
 from sateen.topi.computations.products.strassen_weights import sum_weight_blocks
+from sateen.topi.computations.products.tile_product import (
+    BfloatTiles,
+    PackedTiles,
+    has_whole_tiles,
+    tile_rows_layout,
+    tile_weight_layout,
+)
 
 __all__ = [
     "STRASSEN_PRODUCTS",
     "BfloatPanels",
+    "BfloatTiles",
     "Packed",
     "PackedBfloat",
+    "PackedTiles",
     "Panels",
     "ProductShapes",
     "Strassen",
@@ -34,6 +43,7 @@ __all__ = [
     "bfloat_layout",
     "bfloat_matmul",
     "determinant",
+    "has_whole_tiles",
     "matmul",
     "matmul_candidates",
     "matmul_shape",
@@ -42,5 +52,7 @@ __all__ = [
     "strassen_weight",
     "strassen_weight_layout",
     "sum_weight_blocks",
+    "tile_rows_layout",
+    "tile_weight_layout",
     "warp_candidates",
 ]

@@ -16,6 +16,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr
 from sateen.topi.computations.arguments import require, require_rank, require_shape, require_views
+from sateen.topi.computations.products.tile_product import BfloatTiles, TileProduct
 from sateen.topi.cost import mean_cycles, rounding_cycles, tiles_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
@@ -79,9 +80,9 @@ def bfloat_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine:
     return found
 
 
-def bfloat_matmul(a: View, b: View, method: BfloatPanels | None = None) -> Computation:
-    """a [..., k] · b [k, n] of bfloat16, in float32. Computed element by element without a method, or if b is not in
-    its panels."""
+def bfloat_matmul(a: View, b: View, method: BfloatPanels | BfloatTiles | None = None) -> Computation:
+    """a [..., k] · b [k, n] of bfloat16, in float32. Computed element by element without a method, or if operands don't
+    lie as it needs them."""
     name = "bfloat_matmul"
     require_views(name, a=a, b=b)
     require_rank(name, "a [..., k]", a, 2, or_more=True)
@@ -89,13 +90,15 @@ def bfloat_matmul(a: View, b: View, method: BfloatPanels | None = None) -> Compu
     for operand, view in (("a", a), ("b", b)):
         require(view.dtype == BFLOAT16, name, f"{operand} of bfloat16", view.dtype)
     require_shape(name, "b", b, (a.shape[-1], b.shape[1]))
+    if isinstance(method, BfloatTiles):
+        return TileProduct(a, b, method).computation() if TileProduct.suits(a, b, method) else _Product(a, b).computation()
     return _Product(a, b, method).computation()
 
 
 class _Product:
     """The stages of a product, whose rows are those of all matrices of a, and their schedule."""
 
-    def __init__(self, a: View, b: View, method: BfloatPanels | None) -> None:
+    def __init__(self, a: View, b: View, method: BfloatPanels | None = None) -> None:
         self.a, self.b, self.method = a, b, method
         self.shape = (*a.shape[:-1], b.shape[1])
         self.rows, self.depth = prod(a.shape[:-1]), a.shape[-1]

@@ -14,6 +14,7 @@ from sateen.topi.computations.products.by_thread_tiles import device_candidates
 from sateen.topi.computations.products.by_warp_tiles import warp_candidates
 from sateen.topi.computations.products.packed import packed_candidates
 from sateen.topi.computations.products.shapes import ProductShapes
+from sateen.topi.computations.products.tile_product import tile_candidates
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.types import FLOAT32
 
@@ -41,6 +42,7 @@ def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Ma
     if dtype == FLOAT32 and (vectors := strassen.vectors_for(a, b[-1], machine)):
         found.append(Candidate(Strassen(vectors), strassen.cycles(a, b[-1], vectors, machine)))
     found += bfloat_candidates(a, b, dtype, machine)
+    found += tile_candidates(a, b, dtype, machine)
     return sorted(found, key=lambda c: c.cycles)
 
 
