@@ -1,21 +1,30 @@
 """What tests of several packages use.
 
 `library` is a library as sateen would compile it, written in C, so that tests of loading need no compiler of sateen's.
+Programs for other processors run by emulators: qemu, and `amx_emulator.c` for the tile registers of x86-64.
 `--first-cases` runs each test with the first of its parameters: what a wheel lacks, they all lack.
 """
 
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from sateen.runtime import DType, Metadata, Parameter, Signature, Target
 from sateen.runtime.abi import ABI_VERSION
+
+if TYPE_CHECKING:
+    from sateen.tensor_ir import CompiledModule
 
 FLOAT, INT = DType.of("float32"), DType.of("int64")
 SIGNATURES = (
@@ -88,6 +97,7 @@ int32_t exhaust(const host *h, tensor *const *args, int32_t n) {
   return 0;
 }
 """
+Array = np.ndarray[Any, Any]
 RunElsewhere = Callable[[Path, list[str], list[str]], str]
 """Compiles main.c of a folder with options, runs it there with arguments, and gives what it prints."""
 
@@ -127,6 +137,26 @@ def run_on_riscv64_with_vectors() -> RunElsewhere:
     return _runner("riscv64", "riscv64-linux-gnu", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256")
 
 
+@pytest.fixture
+def run_with_tiles() -> RunElsewhere:
+    """The same for x86-64 with AMX: here, by an emulator of its instructions where the processor has none."""
+    compiler = shutil.which("gcc")
+    if compiler is None or (platform.machine(), sys.platform) != ("x86_64", "linux"):
+        pytest.skip("the emulator of AMX is for x86-64 and Linux, and needs gcc")
+
+    def run(folder: Path, options: list[str], arguments: list[str]) -> str:
+        emulator = Path(__file__).with_name("amx_emulator.c")
+        command = [compiler, "-std=gnu11", "-O1", "main.c", emulator, "-o", "main", *options, "-lm"]
+        subprocess.run(command, cwd=folder, check=True, timeout=60)
+        command = ["./main", *arguments]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
+        if "no seccomp" in done.stdout:
+            pytest.skip("Linux lets the emulator not answer requests for tile registers: it has no seccomp")
+        return done.stdout
+
+    return run
+
+
 def _runner(architecture: str, system: str, *processor: str) -> RunElsewhere:
     compiler = shutil.which(f"{system}-gcc")
     emulator = shutil.which(f"qemu-{architecture}") or shutil.which(f"qemu-{architecture}-static")
@@ -141,6 +171,53 @@ def _runner(architecture: str, system: str, *processor: str) -> RunElsewhere:
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def call_in_c(tmp_path: Path) -> Callable[..., None]:
+    """Calls functions of a module in a program in C, which `run` compiles with options and runs: the module as a
+    library, arguments of each function by its name. Arrays are those of a file, which the program changes."""
+
+    def call(module: CompiledModule, calls: Mapping[str, Sequence[Array]], run: RunElsewhere) -> None:
+        module.export_library(tmp_path / "libcalled.so")
+        arrays = [array for arguments in calls.values() for array in arguments]
+        places = np.cumsum([0, *(-(-array.nbytes // 64) * 64 for array in arrays)])
+        lines, at = [], iter(places)
+        for number, (name, arguments) in enumerate(calls.items(), start=1):
+            for i, array in enumerate(arguments):
+                shape, dtype = ", ".join(map(str, array.shape)), DType.of(array.dtype)
+                element = f"{{{int(dtype.code)}, {dtype.bits}, 1}}"
+                lines.append(f"int64_t shape_{number}_{i}[] = {{{shape}}};")
+                where = f"memory + {next(at)}, {{kDLCPU, 0}}, {array.ndim}, {element}, shape_{number}_{i}, NULL, 0"
+                lines.append(f"DLTensor tensor_{number}_{i} = {{{where}}};")
+            listed = ", ".join(f"&tensor_{number}_{i}" for i in range(len(arguments)))
+            lines.append(f"DLTensor *const all_{number}[] = {{{listed}}};")
+            lines.append(f"status = {name}(NULL, all_{number}, {len(arguments)});")
+            lines.append(f'if (status) {{ printf("{name}: %s", sateen_status_message(status)); return 0; }}')
+        text = "\n".join(lines)
+        (tmp_path / "main.c").write_text(f"""
+            #include <stdio.h>
+            #include "libcalled.h"
+            static _Alignas(64) unsigned char memory[{places[-1]}];
+            int main(void)
+            {{
+                FILE *file = fopen("memory", "r+b");
+                int32_t status;
+                if (!file || fread(memory, sizeof memory, 1, file) != 1) return 1;
+                {text}
+                rewind(file);
+                return fwrite(memory, sizeof memory, 1, file) != 1 || fclose(file);
+            }}
+        """)
+        padded = [array.tobytes() + bytes(-array.nbytes % 64) for array in arrays]
+        (tmp_path / "memory").write_bytes(b"".join(padded))
+        header = files("sateen.runtime") / "include"
+        assert run(tmp_path, [f"-I{header}", "libcalled.so", "-Wl,-rpath,."], []) == ""
+        after = (tmp_path / "memory").read_bytes()
+        for array, place in zip(arrays, places, strict=False):
+            array[...] = np.frombuffer(after, array.dtype, array.size, place).reshape(array.shape)
+
+    return call
 
 
 @pytest.fixture(scope="session")

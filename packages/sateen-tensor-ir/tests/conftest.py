@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from sateen import runtime
 from sateen.runtime import DeviceError, DeviceFunctions, DevicePlace, KernelLaunch, Target
 from sateen.runtime.abi import Failure, Status
 from sateen.runtime.devices import OpenDevice, as_functions
-from sateen.runtime.dtype import DType
 from sateen.tensor_ir import CompiledModule, build_functions
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
@@ -189,50 +187,3 @@ def sanitized(gcc: str, tmp_path: Path) -> Callable[[str, str], subprocess.Compl
         return subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=False)
 
     return run
-
-
-@pytest.fixture
-def call_in_c(tmp_path: Path) -> Callable[..., None]:
-    """Calls functions of a module in a program in C, which `run` compiles with options and runs: the module as a
-    library, arguments of each function by its name. Arrays are those of a file, which the program changes."""
-
-    def call(module: CompiledModule, calls: Mapping[str, Sequence[Array]], run: Callable[..., str]) -> None:
-        module.export_library(tmp_path / "libcalled.so")
-        arrays = [array for arguments in calls.values() for array in arguments]
-        places = np.cumsum([0, *(-(-array.nbytes // 64) * 64 for array in arrays)])
-        lines, at = [], iter(places)
-        for number, (name, arguments) in enumerate(calls.items(), start=1):
-            for i, array in enumerate(arguments):
-                shape, dtype = ", ".join(map(str, array.shape)), DType.of(array.dtype)
-                element = f"{{{int(dtype.code)}, {dtype.bits}, 1}}"
-                lines.append(f"int64_t shape_{number}_{i}[] = {{{shape}}};")
-                where = f"memory + {next(at)}, {{kDLCPU, 0}}, {array.ndim}, {element}, shape_{number}_{i}, NULL, 0"
-                lines.append(f"DLTensor tensor_{number}_{i} = {{{where}}};")
-            listed = ", ".join(f"&tensor_{number}_{i}" for i in range(len(arguments)))
-            lines.append(f"DLTensor *const all_{number}[] = {{{listed}}};")
-            lines.append(f"status = {name}(NULL, all_{number}, {len(arguments)});")
-            lines.append(f'if (status) {{ printf("{name}: %s", sateen_status_message(status)); return 0; }}')
-        text = "\n".join(lines)
-        (tmp_path / "main.c").write_text(f"""
-            #include <stdio.h>
-            #include "libcalled.h"
-            static _Alignas(64) unsigned char memory[{places[-1]}];
-            int main(void)
-            {{
-                FILE *file = fopen("memory", "r+b");
-                int32_t status;
-                if (!file || fread(memory, sizeof memory, 1, file) != 1) return 1;
-                {text}
-                rewind(file);
-                return fwrite(memory, sizeof memory, 1, file) != 1 || fclose(file);
-            }}
-        """)
-        padded = [array.tobytes() + bytes(-array.nbytes % 64) for array in arrays]
-        (tmp_path / "memory").write_bytes(b"".join(padded))
-        header = files("sateen.runtime") / "include"
-        assert run(tmp_path, [f"-I{header}", "libcalled.so", "-Wl,-rpath,."], []) == ""
-        after = (tmp_path / "memory").read_bytes()
-        for array, place in zip(arrays, places, strict=False):
-            array[...] = np.frombuffer(after, array.dtype, array.size, place).reshape(array.shape)
-
-    return call

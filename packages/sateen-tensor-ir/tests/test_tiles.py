@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,28 +26,8 @@ M, N, K = 80, 64, 128
 
 
 @pytest.fixture
-def program(gcc: str) -> Callable[..., str]:
-    """Compiles main.c of a folder with the emulator, and runs it; what it prints."""
-    if (platform.machine(), sys.platform) != ("x86_64", "linux"):
-        pytest.skip("the emulator of AMX is for x86-64 and Linux")
-
-    def run(folder: Path, options: Sequence[str], arguments: Sequence[str]) -> str:
-        emulator = Path(__file__).with_name("amx_emulator.c")
-        command = [gcc, "-std=gnu11", "-O1", "main.c", emulator, "-o", "main", *options, "-lm"]
-        subprocess.run(command, cwd=folder, check=True, timeout=60)
-        done = subprocess.run(
-            ["./main", *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=True
-        )
-        if "no seccomp" in done.stdout:
-            pytest.skip("Linux lets the emulator not answer requests for tile registers: it has no seccomp")
-        return done.stdout
-
-    return run
-
-
-@pytest.fixture
-def called(program: Callable[..., str], call_in_c: Callable[..., None]) -> Called:
-    return lambda module, calls: call_in_c(module, calls, program)
+def called(run_with_tiles: Callable[..., str], call_in_c: Callable[..., None]) -> Called:
+    return lambda module, calls: call_in_c(module, calls, run_with_tiles)
 
 
 def alone(instruction: TensorIntrinsic) -> tuple[te.Schedule, list[te.Tensor]]:
@@ -220,12 +196,13 @@ def test_a_thread_configures_its_tiles_after_the_process_has_asked_for_them() ->
 
 @pytest.mark.parametrize("kind", ["serial", "parallel"])
 def test_a_system_that_gives_no_tiles_is_a_failure(
-    program: Callable[..., str], call_in_c: Callable[..., None], monkeypatch: pytest.MonkeyPatch, kind: str
+    run_with_tiles: Callable[..., str], call_in_c: Callable[..., None], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setenv("NO_TILES", "1")
     a, b, expected = operands()
+    module = build(*product(kind=kind), TARGET, name="f")
     with pytest.raises(AssertionError, match="f: the system gives the process no tile registers"):
-        call_in_c(build(*product(kind=kind), TARGET, name="f"), {"f": [a, b, np.zeros_like(expected)]}, program)
+        call_in_c(module, {"f": [a, b, np.zeros_like(expected)]}, run_with_tiles)
 
 
 def test_a_system_other_than_linux_is_refused() -> None:

@@ -12,7 +12,7 @@ from sateen.graph_ir.ops.windows import Windowed, output_dims, require_bias, req
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution, products
 from sateen.topi.computations.convolution import Direct
-from sateen.topi.computations.products import BfloatPanels
+from sateen.topi.computations.products import BfloatPanels, BfloatTiles
 from sateen.topi.methods import Method
 from sateen.topi.operators import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
@@ -34,7 +34,7 @@ def rounded(weight: Array) -> Array:
 class BfloatMatMul(Operator):
     """a [..., k] · b [k, n] of bfloat16, in float32."""
 
-    methods: ClassVar[tuple[type[Method], ...]] = (BfloatPanels,)
+    methods: ClassVar[tuple[type[Method], ...]] = (BfloatPanels, BfloatTiles)
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         _require_bfloat(self, a, b)
@@ -46,19 +46,23 @@ class BfloatMatMul(Operator):
         return (TensorType(FLOAT32, (*a.shape[:-1], b.shape[1])),)
 
     def compute(
-        self, a: View, b: View, *, outputs: Sequence[TensorType], method: BfloatPanels | None = None
+        self, a: View, b: View, *, outputs: Sequence[TensorType], method: BfloatPanels | BfloatTiles | None = None
     ) -> Computation:
         return products.bfloat_matmul(a, b, method)
 
     def layouts_by(
         self,
-        method: BfloatPanels | None,
+        method: BfloatPanels | BfloatTiles | None,
         inputs: Sequence[TensorType],
         outputs: Sequence[TensorType],
         machine: Machine,
     ) -> Iterable[LayoutChoice]:
-        """The panels of b are those of the method."""
-        if method is not None:
+        """The panels of b are those of the method; tiles of rows that are not whole are filled up."""
+        if isinstance(method, BfloatTiles):
+            shape = inputs[0].static_shape
+            rows = None if products.has_whole_tiles(shape) else products.tile_rows_layout(len(shape))
+            yield LayoutChoice((rows, products.tile_weight_layout(method)), (None,))
+        elif method is not None:
             yield LayoutChoice((None, products.bfloat_layout(machine.lanes(), method.vectors)), (None,))
         yield LayoutChoice((None, None), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 

@@ -14,9 +14,9 @@ from sateen.graph_ir.ops.preparations import StrassenWeight
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import products
 from sateen.topi.computations.products import (
-    BfloatPanels,
     Packed,
     PackedBfloat,
+    PackedTiles,
     Panels,
     Strassen,
     Tiled,
@@ -44,7 +44,7 @@ UNPACKED_SLOWDOWN = 1.1
 class MatMul(Operator):
     """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Packed, PackedBfloat, Strassen, Tiled, Warped, Strips)
+    methods: ClassVar[tuple[type[Method], ...]] = (Packed, PackedBfloat, PackedTiles, Strassen, Tiled, Warped, Strips)
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
@@ -80,9 +80,9 @@ class MatMul(Operator):
         if isinstance(method, Strassen):
             prepared = StrassenWeight()
             return Substitution(StrassenMatMul(), Panels(method.vectors), {1: Preparation(prepared, prepared.prepared)})
-        if isinstance(method, PackedBfloat):
-            panels = BfloatPanels(method.rows, method.vectors)
-            return Substitution(BfloatMatMul(), panels, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
+        if isinstance(method, PackedBfloat | PackedTiles):
+            prepared = {1: Preparation(Cast(BFLOAT16), rounded)}
+            return Substitution(BfloatMatMul(), method.of_bfloat, prepared, {0: BFLOAT16})
         return None
 
     def layouts_by(

@@ -221,12 +221,20 @@ def _holds(analyzer: Analyzer, form: Linear, known: list[Expr]) -> bool:
         if coefficient == -1 and atom in analyzer.divisions:  # x // k <= c exactly where x < (c + 1)·k
             x, k = analyzer.divisions[atom]
             return _holds(analyzer, (form.without(atom) + 1) * k - 1 - x, known)
-    for condition in known:
-        given = analyzer.slack(condition)
-        least = None if given is None else analyzer.lower(form - given)
-        if least is not None and least >= 0:
-            return True
+    for given in filter(None, map(analyzer.slack, known)):
+        for times in {1, *_multiples(form, given)}:
+            least = analyzer.lower(form - given * times)
+            if least is not None and least >= 0:
+                return True
     return False
+
+
+def _multiples(form: Linear, given: Linear) -> Iterator[int]:
+    """By what a condition may be multiplied so that an atom of a form cancels."""
+    for atom, coefficient in given.terms.items():
+        times, rest = divmod(form.terms.get(atom, 0), coefficient)
+        if times > 1 and rest == 0:
+            yield times
 
 
 OF_DATA = ex.const(True)

@@ -23,6 +23,7 @@ from sateen.topi.computations.products.strassen_weights import sum_weight_blocks
 from sateen.topi.computations.products.tile_product import (
     BfloatTiles,
     PackedTiles,
+    fills_tiles,
     has_whole_tiles,
     tile_rows_layout,
     tile_weight_layout,
@@ -43,6 +44,7 @@ __all__ = [
     "bfloat_layout",
     "bfloat_matmul",
     "determinant",
+    "fills_tiles",
     "has_whole_tiles",
     "matmul",
     "matmul_candidates",

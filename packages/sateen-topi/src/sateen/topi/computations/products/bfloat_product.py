@@ -42,20 +42,25 @@ VECTORS = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class PackedBfloat(Method):
-    """Both operands rounded to bfloat16: register tiles of `rows` rows and `vectors` vectors of columns."""
+class BfloatPanels(Method):
+    """Register tiles of `rows` rows and `vectors` vectors of columns, of operands of bfloat16."""
 
-    numerics: ClassVar[str] = "fast"
     rows: int
     vectors: int
 
 
 @dataclass(frozen=True, slots=True)
-class BfloatPanels(Method):
-    """The same once the operands are of bfloat16."""
+class PackedBfloat(Method):
+    """The same, of operands that are rounded to bfloat16."""
 
+    numerics: ClassVar[str] = "fast"
     rows: int
     vectors: int
+
+    @property
+    def of_bfloat(self) -> BfloatPanels:
+        """The method once the operands are of bfloat16."""
+        return BfloatPanels(self.rows, self.vectors)
 
 
 def bfloat_layout(lanes: int, vectors: int) -> Layout:
@@ -90,9 +95,9 @@ def bfloat_matmul(a: View, b: View, method: BfloatPanels | BfloatTiles | None = 
     for operand, view in (("a", a), ("b", b)):
         require(view.dtype == BFLOAT16, name, f"{operand} of bfloat16", view.dtype)
     require_shape(name, "b", b, (a.shape[-1], b.shape[1]))
-    if isinstance(method, BfloatTiles):
-        return TileProduct(a, b, method).computation() if TileProduct.suits(a, b, method) else _Product(a, b).computation()
-    return _Product(a, b, method).computation()
+    if not isinstance(method, BfloatTiles):
+        return _Product(a, b, method).computation()
+    return (TileProduct(a, b, method) if TileProduct.suits(a, b, method) else _Product(a, b)).computation()
 
 
 class _Product:

@@ -1,8 +1,8 @@
 """Products with a constant matrix of bfloat16, in float32, by tile registers (AMX of x86-64).
 
-An instruction adds the products of a tile of rows and a tile of columns to a tile of sums: 16 rows of 64 bytes each. The
-right operand lies in panels of columns, in which the two terms of a column are neighbours; the left one lies as it is, or
-in blocks of rows, of which the last one is filled up with zeros.
+An instruction adds the products of a tile of rows and a tile of columns to a tile of sums: 16 rows of 64 bytes each.
+The right operand lies in panels of columns, in which the two terms of a column are neighbours; the left one lies as it
+is, or in blocks of rows, of which the last one is filled up with zeros.
 """
 
 from __future__ import annotations
@@ -39,20 +39,25 @@ TERMS = int(INSTRUCTION.shape_of(INSTRUCTION.inputs[1])[1])
 
 
 @dataclass(frozen=True, slots=True)
-class PackedTiles(Method):
-    """Both operands rounded to bfloat16: blocks of `rows` x `columns` tile registers of sums."""
+class BfloatTiles(Method):
+    """Blocks of `rows` x `columns` tile registers of sums, of operands of bfloat16."""
 
-    numerics: ClassVar[str] = "fast"
     rows: int
     columns: int
 
 
 @dataclass(frozen=True, slots=True)
-class BfloatTiles(Method):
-    """The same once the operands are of bfloat16."""
+class PackedTiles(Method):
+    """The same, of operands that are rounded to bfloat16."""
 
+    numerics: ClassVar[str] = "fast"
     rows: int
     columns: int
+
+    @property
+    def of_bfloat(self) -> BfloatTiles:
+        """The method once the operands are of bfloat16."""
+        return BfloatTiles(self.rows, self.columns)
 
 
 def tile_weight_layout(method: BfloatTiles) -> Layout:
@@ -65,6 +70,11 @@ def tile_rows_layout(rank: int) -> Layout:
     return Layout((*range(rank - 1), Block(rank - 2, ROWS), rank - 1))
 
 
+def fills_tiles(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether a [..., m, k] · b [k, n] has the rows, the columns and whole steps of terms of an instruction."""
+    return len(b) == 2 and prod(a) > 0 and a[-2] >= ROWS and b[1] >= COLUMNS and a[-1] % TERMS == 0
+
+
 def has_whole_tiles(a: Sequence[int]) -> bool:
     """Whether a left operand [..., m, k] needs no blocks that are filled up."""
     return a[-2] % ROWS == 0
@@ -72,22 +82,26 @@ def has_whole_tiles(a: Sequence[int]) -> bool:
 
 def tile_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Machine) -> list[Candidate]:
     """The methods for a [..., m, k] · b [k, n] of float32 with a constant b; none where the processor has no tile
-    registers, or terms are no whole tiles."""
+    registers, or the product does not fill them."""
     *batch, rows, depth = a
-    if not machine.multiplies_tiles or len(b) != 2 or dtype != FLOAT32 or 0 in a or depth % TERMS or 0 in b:
+    if not machine.multiplies_tiles or dtype != FLOAT32 or not fills_tiles(a, b):
         return []
     found = []
     down, across = -(-rows // ROWS), -(-b[1] // COLUMNS)
+    preparation = rounding_cycles(prod(a), machine)
+    if not has_whole_tiles(a):  # another copy, with tiles filled up
+        preparation += machine.rates.conversion_cycles + 2 * BFLOAT16.bytes * prod(a) / machine.rates.moved
     for method in _blocks(machine):
         if method.rows <= down and method.columns <= across:
             work = _cycles(prod(batch), down, across, depth, method, machine)
-            found.append(Candidate(method, work + rounding_cycles(prod(a), machine)))
+            found.append(Candidate(method, work + preparation))
     return found
 
 
 def _blocks(machine: Machine) -> list[PackedTiles]:
-    """The blocks that tile registers hold together with their operands: those of a row or of a column, and one more."""
-    most = machine.tile_registers
+    """The blocks that tile registers hold together with their operands, those of a row or of a column and one more. One
+    is left, since LLVM may load an operand twice, and would spill sums."""
+    most = machine.tile_registers - 1
     sizes = product(range(1, most), repeat=2)
     return [PackedTiles(r, c) for r, c in sizes if r * c + min(r, c) + 1 <= most]
 
@@ -131,7 +145,7 @@ class TileProduct:
     def suits(a: View, b: View, method: BfloatTiles) -> bool:
         """Whether operands lie as the method needs them."""
         is_left = a.layout == tile_rows_layout(a.ndim) or (a.layout.is_row_major and has_whole_tiles(a.shape))
-        return is_left and a.shape[-1] % TERMS == 0 and b.layout == tile_weight_layout(method)
+        return is_left and fills_tiles(a.shape, b.shape) and b.layout == tile_weight_layout(method)
 
     def _sum(self, *index: Expr) -> Expr:
         *batch, row, column, i, j = index
@@ -164,10 +178,13 @@ class TileProduct:
         *outer, i, j = part.axes
         step, k = part.split(part.op.reduce_axis[0], TERMS)
         k, pair = part.split(k, PAIR)
-        down, i = part.split(i, ROWS, tail="round_up")
+        if not has_whole_tiles(self.a.shape):
+            down, i = part.split(i, ROWS, tail="round_up")
+            outer.append(down)
         across, j = part.split(j, COLUMNS, tail="round_up")
-        part.reorder(step, *outer, down, across, i, j, k, pair)
-        for axis in (*outer, down, across):
+        outer.append(across)
+        part.reorder(step, *outer, i, j, k, pair)
+        for axis in outer:
             part.unroll(axis)
         part.tensorize(i, INSTRUCTION)
         ask_ahead(part, self.b.tensor, step, 1, prod(self.a.shape[:-1]), machine)
