@@ -1,7 +1,9 @@
-"""Fixtures for passes (text in, text out, and the same values before and after) and for operators."""
+"""Fixtures for passes (text in, text out, and the same values before and after), for operators, for programs in C."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from sateen.graph_ir.ir import Array, Graph, GraphBuilder, TensorType, parse_gra
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Pass
+from sateen.runtime import Artifact
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.operators import Operator, computation_of, types_of
@@ -20,6 +23,47 @@ from sateen.topi.types import Layout, pack, placeholder, unpack
 def parse() -> Callable[[str], Graph]:
     """A graph from the lines of its text."""
     return _parse
+
+
+@pytest.fixture
+def run_in_c(tmp_path: Path) -> Callable[..., dict[str, Array]]:
+    """Runs a network as a library that a program in C calls, which `run` compiles and runs; gives its outputs."""
+
+    def call(artifact: Artifact, given: Mapping[str, Array], run: Callable[..., str]) -> dict[str, Array]:
+        artifact.export_library(tmp_path / "libnet.so", "net")
+        parameters = (*artifact.inputs, *artifact.outputs)
+        shapes = [[int(n) for n in x.shape] for x in parameters]
+        sizes = [-(-np.prod(s, dtype=int) * x.dtype.bytes // 64) * 64 for s, x in zip(shapes, parameters, strict=True)]
+        places = np.cumsum([0, *sizes])
+        memory = bytearray(places[-1])
+        for x, place in zip(artifact.inputs, places, strict=False):
+            raw = given[x.name].tobytes()
+            memory[place : place + len(raw)] = raw
+        arguments = ", ".join(f"(void *)(memory + {place})" for place in places[:-1])
+        program = f"""
+            #include <stdio.h>
+            #include "libnet.h"
+            static _Alignas(64) unsigned char memory[{places[-1]}], workspace[NET_WORKSPACE_BYTES];
+            int main(void)
+            {{
+                FILE *file = fopen("memory", "r+b");
+                if (!file || fread(memory, sizeof memory, 1, file) != 1) return 1;
+                if (net_run(NULL, {arguments}, workspace)) return 2;
+                rewind(file);
+                return fwrite(memory, sizeof memory, 1, file) != 1 || fclose(file);
+            }}
+        """
+        (tmp_path / "main.c").write_text(program, encoding="utf-8")
+        (tmp_path / "memory").write_bytes(memory)
+        assert run(tmp_path, [f"-I{files('sateen.runtime') / 'include'}", "libnet.so", "-Wl,-rpath,."], []) == ""
+        after = (tmp_path / "memory").read_bytes()
+        return {
+            x.name: np.frombuffer(after, x.dtype.numpy, np.prod(shape, dtype=int), place).reshape(shape)
+            for x, shape, place in zip(parameters, shapes, places, strict=False)
+            if x.is_output
+        }
+
+    return call
 
 
 @pytest.fixture

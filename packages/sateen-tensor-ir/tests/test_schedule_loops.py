@@ -234,6 +234,20 @@ def test_a_rounded_up_tail_that_reads_before_the_first_element_is_refused():
     )
 
 
+def test_a_guard_on_tiles_bounds_what_a_rounded_up_tail_beside_it_reads():
+    """Seven tiles of four rows, two at a time: the last one has no neighbour, and reads nothing beyond the end."""
+    A = te.placeholder((28,), name="A")
+    B = te.compute((7, 4, 10), lambda t, i, j: A[4 * t + i] * 2.0, name="B")
+    C = te.compute((28, 10), lambda i, j: B[i // 4, i % 4, j] + 1.0, name="C")
+    s = te.create_schedule(C)
+    outer, _ = s[C].split(C.op.axis[0], 8, tail="partition")
+    s[B].compute_at(s[C], outer)
+    s[B].split(B.op.axis[2], 4, tail="round_up")
+    a = np.arange(28, dtype="float32")
+    run(lower(s, [A, C]), [a, c := np.zeros((28, 10), "float32")])
+    np.testing.assert_array_equal(c, np.repeat(a[:, None] * 2 + 1, 10, axis=1))
+
+
 @pytest.mark.parametrize(("option", "tiles"), [({"factor": 3}, "3 tiles of 3"), ({"nparts": 9}, "9 tiles of 1")])
 def test_a_rounded_up_tail_inside_a_tile_that_it_does_not_fill_is_refused(option, tiles):
     A = te.placeholder((16,), name="A")

@@ -89,6 +89,25 @@ def test_a_processor_without_fused_multiply_adds_waits_for_product_and_sum():
     assert without.multiply_add_bytes < with_fma.multiply_add_bytes
 
 
+@pytest.mark.parametrize(
+    ("target", "registers", "multiplies"),
+    [
+        (f"{X86} -mcpu=sapphirerapids", 8, True),
+        (f"{X86} -mcpu=graniterapids", 8, True),
+        (f"{X86} -mcpu=znver4 -mattr=+amx-tile,+amx-bf16", 8, False),
+        (f"{X86} -mcpu=icelake-server", 0, False),
+        (f"{X86} -mcpu=sapphirerapids -mattr=-amx-tile", 0, False),
+        ("llvm -mtriple=x86_64-pc-windows-msvc -mcpu=sapphirerapids", 0, False),
+        (ARM64, 0, False),
+    ],
+)
+def test_tile_registers_are_those_that_linux_gives_and_multiply_where_their_rate_is_known(
+    target, registers, multiplies
+):
+    machine = Machine.of(target)
+    assert (machine.tile_registers, machine.multiplies_tiles) == (registers, multiplies)
+
+
 def test_features_are_those_of_the_processor_and_of_the_target():
     features = features_of(Target.parse(f"{X86} -mcpu=znver4 -mattr=+amx-int8,-avx512bf16"))
     assert {"amx-int8", "avx512f", "avx512vnni", "fma"} <= features

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -395,44 +393,6 @@ def _on_a_level_of_x86(artifact: Artifact, given: Mapping[str, Array], folder: P
     return _here(artifact, given, folder)
 
 
-def _emulated(
-    run_on_aarch64: Callable[..., str], artifact: Artifact, given: Mapping[str, Array], folder: Path
-) -> dict[str, Array]:
-    """The network as a library, called by a program in C on memory that a file has."""
-    artifact.export_library(folder / "libnet.so", "net")
-    parameters = (*artifact.inputs, *artifact.outputs)
-    shapes = [[int(n) for n in x.shape] for x in parameters]
-    sizes = [-(-np.prod(s, dtype=int) * x.dtype.bytes // 64) * 64 for s, x in zip(shapes, parameters, strict=True)]
-    places = np.cumsum([0, *sizes])
-    memory = bytearray(places[-1])
-    for x, place in zip(artifact.inputs, places, strict=False):
-        raw = given[x.name].tobytes()
-        memory[place : place + len(raw)] = raw
-    arguments = ", ".join(f"(void *)(memory + {place})" for place in places[:-1])
-    program = f"""
-        #include <stdio.h>
-        #include "libnet.h"
-        static _Alignas(64) unsigned char memory[{places[-1]}], workspace[NET_WORKSPACE_BYTES];
-        int main(void)
-        {{
-            FILE *file = fopen("memory", "r+b");
-            if (!file || fread(memory, sizeof memory, 1, file) != 1) return 1;
-            if (net_run(NULL, {arguments}, workspace)) return 2;
-            rewind(file);
-            return fwrite(memory, sizeof memory, 1, file) != 1 || fclose(file);
-        }}
-    """
-    (folder / "main.c").write_text(program, encoding="utf-8")
-    (folder / "memory").write_bytes(memory)
-    run_on_aarch64(folder, [f"-I{files('sateen.runtime') / 'include'}", "libnet.so", "-Wl,-rpath,."], [])
-    after = (folder / "memory").read_bytes()
-    return {
-        x.name: np.frombuffer(after, x.dtype.numpy, np.prod(shape, dtype=int), place).reshape(shape)
-        for x, shape, place in zip(parameters, shapes, places, strict=False)
-        if x.is_output
-    }
-
-
 Run = Callable[[Artifact, Mapping[str, Array], Path], dict[str, Array]]
 
 
@@ -478,5 +438,7 @@ def test_the_text_of_a_group_determines_its_kernel(op, arrays):
 
 
 @pytest.mark.timeout(600)
-def test_aarch64_gives_what_the_definitions_say(run_on_aarch64: Callable[..., str], tmp_path: Path) -> None:
-    _check_target(ARM, partial(_emulated, run_on_aarch64), tmp_path)
+def test_aarch64_gives_what_the_definitions_say(
+    run_on_aarch64: Callable[..., str], run_in_c: Callable[..., dict[str, Array]], tmp_path: Path
+) -> None:
+    _check_target(ARM, lambda artifact, given, _: run_in_c(artifact, given, run_on_aarch64), tmp_path)

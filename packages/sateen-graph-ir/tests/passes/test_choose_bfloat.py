@@ -1,5 +1,7 @@
 """Pass choose_methods, where products of bfloat16 are among them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,16 +12,18 @@ from sateen.graph_ir.ops import BfloatConv, BfloatMatMul, Cast, Conv, MatMul, Re
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
+from sateen.topi.computations.products import BfloatTiles
 
 pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
 FAST = "llvm -mtriple=x86_64-linux-gnu -mcpu=znver4"
+TILES = "llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids"
 
 
-def products(*, constant=True, depth=256):
+def products(*, constant=True, depth=256, rows=16):
     """Two products of one value with one weight."""
     random = np.random.default_rng(0)
     g = GraphBuilder("test")
-    x = g.input("x", "float32", (2, 16, depth))
+    x = g.input("x", "float32", (2, rows, depth))
     weight = random.standard_normal((depth, 128)).astype("float32")
     w = g.parameter("w", weight) if constant else g.input("w", "float32", weight.shape)
     r = g.add(Relu(), x)
@@ -66,18 +70,45 @@ def test_pointwise_convolutions_take_bfloat16():
         (products(depth=255), FAST, "fast"),
         (convolution(channels=40), FAST, "fast"),
         (convolution(groups=2), FAST, "fast"),
-        (products(), "llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids", "fast"),
+        (products(), f"{TILES} -mattr=-amx-bf16", "fast"),
+        (products(), TILES, "default"),
         (products(), "llvm -mtriple=x86_64-linux-gnu -mcpu=znver3", "fast"),
         (products(), "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4 -mattr=+avx512bf16", "fast"),
         (products(), "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "fast"),
     ],
     ids=[
         "default", "strict", "a convolution", "no constant", "an odd depth", "no whole blocks", "groups", "a slow unit",
-        "no unit", "a level", "no unit of arm",
+        "tiles by default", "no unit", "a level", "no unit of arm",
     ],
 )  # fmt: skip
 def test_others_stay_in_float32(graph, target, numerics):
     assert not {BfloatMatMul, BfloatConv} & set(operators(graph, target, numerics))
+
+
+@pytest.mark.parametrize("rows", [32, 19])
+def test_tile_registers_take_products_where_pairs_are_slow(rows):
+    after = choose_methods(products(rows=rows), Machine.of(TILES), numerics="fast")
+    assert [type(n.method) for n in after.nodes if isinstance(n.op, BfloatMatMul)] == [BfloatTiles] * 2
+
+
+@pytest.mark.parametrize("rows", [32, 19])
+def test_a_network_by_tile_registers_gives_what_its_rounded_operands_give(run_in_c, run_with_tiles, rows):
+    """The network is chosen for Sapphire Rapids, and has code for this machine with its tile registers."""
+    graph, host = products(rows=rows), Target.host()
+    given = {"x": np.random.default_rng(1).standard_normal((2, rows, 256)).astype("float32")}
+    target = replace(host, features=(*host.features, "+amx-tile", "+amx-bf16"))
+    artifact = graph_ir.build(graph, target, numerics="fast", machine=Machine.of(TILES))
+    found = run_in_c(artifact, given, run_with_tiles)
+    for name, exact in interpret(graph, given).items():
+        assert np.abs(found[name] - exact).max() < 1e-2 * np.abs(exact).max()
+
+
+def test_a_network_by_tile_registers_is_refused_where_there_are_none():
+    if "+amx-tile" in Target.host().features:
+        pytest.skip("this machine has tile registers")
+    artifact = graph_ir.build(products(), f"{TILES} -mattr=-avx512fp16", numerics="fast")
+    with pytest.raises(runtime.SateenError, match="amx-bf16, amx-int8, amx-tile"):
+        runtime.load(artifact.to_bytes())
 
 
 def test_winograd_stays_where_it_takes_less_time():

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from sateen.runtime.riscv_vectors import allows_vectors, features_with_vectors, vector_bytes, vector_control
+from sateen.runtime.tile_registers import features_with_tiles, kept_states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +188,7 @@ def host_features() -> frozenset[str]:
         if architecture == "riscv64" and "v" in features:
             control = vector_control()
             return features_with_vectors(features, control, vector_bytes() if allows_vectors(control) else 0)
-        return features
+        return features_with_tiles(features, kept_states()) if architecture == "x86_64" else features
     if sys.platform == "darwin":
         told = subprocess.run(
             ["/usr/sbin/sysctl", "hw.optional", "machdep.cpu"], capture_output=True, text=True, check=False
