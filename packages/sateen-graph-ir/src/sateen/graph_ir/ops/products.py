@@ -81,8 +81,8 @@ class MatMul(Operator):
             prepared = StrassenWeight()
             return Substitution(StrassenMatMul(), Panels(method.vectors), {1: Preparation(prepared, prepared.prepared)})
         if isinstance(method, PackedBfloat | PackedTiles):
-            prepared = {1: Preparation(Cast(BFLOAT16), rounded)}
-            return Substitution(BfloatMatMul(), method.of_bfloat, prepared, {0: BFLOAT16})
+            weight = Preparation(Cast(BFLOAT16), rounded)
+            return Substitution(BfloatMatMul(), method.of_bfloat, {1: weight}, {0: BFLOAT16})
         return None
 
     def layouts_by(
