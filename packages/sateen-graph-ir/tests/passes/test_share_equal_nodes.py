@@ -1,5 +1,11 @@
 """Pass share_equal_nodes."""
 
+import numpy as np
+import pytest
+
+from sateen.graph_ir.ir import GraphBuilder
+from sateen.graph_ir.ops import Add
+from sateen.graph_ir.passes import share_equal_nodes as module
 from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
 
 
@@ -83,3 +89,24 @@ def test_parameters_that_begin_alike_are_not_equal(check_unchanged):
         output %y
         """,
     )
+
+
+def _sum_of(parameters):
+    g = GraphBuilder("sum")
+    x = g.input("x", "float32", (20,))
+    for i, data in enumerate(parameters):
+        x = g.add(Add(), x, g.parameter(f"w{i}", data))
+    g.output(x)
+    return g.finish()
+
+
+@pytest.mark.parametrize(("begin", "reads"), [(0.0, 40), (1.0, 0)])
+def test_each_parameter_is_read_once_if_others_begin_alike_and_otherwise_not(begin, reads, monkeypatch):
+    read, digest = [], module._digest
+    monkeypatch.setattr(module, "_digest", lambda data: read.append(data) or digest(data))
+    parameters = [np.full(20, begin * i, np.float32) for i in range(40)]
+    for i, data in enumerate(parameters):
+        data[-1] = i // 2
+    after = share_equal_nodes(_sum_of(parameters))
+    assert len(read) == reads
+    assert len({node.inputs[1] for node in after.nodes}) == (20 if reads else 40)

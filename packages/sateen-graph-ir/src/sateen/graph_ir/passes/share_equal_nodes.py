@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, TensorType, Value
@@ -34,18 +36,20 @@ def share_equal_nodes(graph: Graph) -> Graph:
 
 
 def _equal_parameters(graph: Graph) -> dict[Value, Value]:
-    """For each parameter that is equal to an earlier one bit by bit, the earlier one."""
+    """For each parameter that is equal to an earlier one bit by bit, the earlier one. One that begins like no other is
+    not read."""
     alike: dict[tuple[TensorType, Device, bytes], list[Value]] = {}
-    result = {}
     for v, data in graph.parameters.items():
-        earlier = alike.setdefault((v.type, v.device, data.flat[:16].tobytes()), [])
-        equal = next((e for e in earlier if np.array_equal(_bits(graph.parameters[e]), _bits(data))), None)
-        if equal is None:
-            earlier.append(v)
-        else:
-            result[v] = equal
+        alike.setdefault((v.type, v.device, data.flat[:16].tobytes()), []).append(v)
+    result = {}
+    for group in alike.values():
+        first: dict[bytes, Value] = {}
+        for v in group if len(group) > 1 else ():
+            equal = first.setdefault(_digest(graph.parameters[v]), v)
+            if equal is not v:
+                result[v] = equal
     return result
 
 
-def _bits(data: Array) -> Array:
-    return data.reshape(-1).view(np.uint8)
+def _digest(data: Array) -> bytes:
+    return sha256(data.reshape(-1).view(np.uint8).data).digest()
