@@ -2,7 +2,8 @@
 
 import pytest
 
-from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ir import Graph, parse_graph
+from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.graph_ir.passes.simplify import simplify
 
@@ -128,6 +129,32 @@ def test_zeros_around_the_data_of_an_average_pool_count(check):
 )
 def test_what_would_change_the_result_stays(check_unchanged, lines):
     check_unchanged(run, f"input %x: float32[1, 3, 4]\n{lines.replace('POOL', POOL)}\noutput %y")
+
+
+@pytest.mark.parametrize(
+    ("axis", "index", "starts", "ends", "shape"),
+    [
+        (0, "int64[] = [1]", (1, 0, 0), (2, 3, 4), (3, 4)),
+        (1, "int32[] = [-1]", (0, 2, 0), (2, 3, 4), (2, 4)),
+        (2, "int64[1, 1] = [2]", (0, 0, 2), (2, 3, 3), (2, 3, 1, 1)),
+    ],
+)
+def test_a_gather_at_one_index_is_a_slice(check, axis, index, starts, ends, shape):
+    head, tail = "input %x: float32[2, 3, 4]\n", "%y = exp(%g)\noutput %y"
+    slice_ = f"%s = slice(%x) {{starts={starts}, ends={ends}, steps=(1, 1, 1)}}"
+    check(
+        run,
+        f"{head}parameter %i: {index}\n%g = gather(%x, %i) {{axis={axis}}}\n{tail}",
+        f"{head}{slice_}\n%g = reshape(%s) {{shape={shape}}}\n{tail}",
+    )
+
+
+@pytest.mark.parametrize("index", ["int64[] = [2]", "int64[] = [-3]", "int64[2] = [0, 1]"])
+def test_gathers_at_several_indices_or_none_stay(index):
+    graph = parse_graph(
+        f"graph g\n  input %x: float32[2, 3]\n  parameter %i: {index}\n  %y = gather(%x, %i)\n  output %y", OPS
+    )
+    assert simplify(graph) is graph
 
 
 @pytest.mark.parametrize(

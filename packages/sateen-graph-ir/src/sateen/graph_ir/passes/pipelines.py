@@ -10,6 +10,7 @@ from sateen.graph_ir.passes.fold_constants import fold_constants
 from sateen.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from sateen.graph_ir.passes.fuse_attention import fuse_attention
 from sateen.graph_ir.passes.infer_types import infer_types
+from sateen.graph_ir.passes.join_moves import join_moves
 from sateen.graph_ir.passes.move_pools_up import move_pools_up
 from sateen.graph_ir.passes.move_reshapes_up import move_reshapes_up
 from sateen.graph_ir.passes.move_strides_up import move_strides_up
@@ -76,10 +77,12 @@ def _before_methods(numerics: str, machine: Machine) -> Pipeline:
         fold_constants,
         sink_transposes,
         simplify,
+        remove_dead_nodes,
         fold_scale_axis,
         move_strides_up,
         move_reshapes_up,
         split_products,
+        join_moves,
         *(() if numerics == "strict" else (move_pools_up,)),
         share_equal_nodes,
         *(() if numerics == "strict" else (fuse_attention,)),

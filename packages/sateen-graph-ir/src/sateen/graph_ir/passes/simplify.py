@@ -19,6 +19,7 @@ from sateen.graph_ir.ops import (
     CopyTo,
     Dequantize,
     Divide,
+    Gather,
     Identity,
     Multiply,
     Pad,
@@ -48,7 +49,7 @@ def simplify(graph: Graph) -> Graph:
       docs/semantics.md)
     - powers of 1, 2, 3 and 0.5 become products and square roots (of which that of -inf is NaN: docs/semantics.md)
     - two of a kind become one: transposes, reshapes, slices, clips and relus, concats along one axis
-    - a transpose that moves axes of size 1 only is a reshape
+    - a transpose that moves axes of size 1 only is a reshape; a gather at one constant index is a slice and a reshape
     - zero points that are zeros are left out
     - zeros that a pad puts around the data of a convolution become its own, as for an average pool that counts them
 
@@ -140,6 +141,18 @@ def _whole_slice(node: Node) -> Value | None:
     assert isinstance(node.op, Slice)
     forward = all(step > 0 for step in node.op.steps)
     return _data(node) if forward and _data(node).type == node.outputs[0].type else None
+
+
+def _gather(rewriter: GraphRewriter, node: Node) -> Value | None:
+    assert isinstance(node.op, Gather)
+    data, axis, index = _data(node), node.op.axis, rewriter.constant(node.inputs[1])
+    extent = data.type.shape[axis]
+    if index is None or index.size != 1 or not isinstance(extent, int) or not -extent <= index.item() < extent:
+        return None
+    start, rank = index.item() % extent, data.type.rank
+    starts, ends = (0,) * rank, data.type.shape
+    op = Slice((*starts[:axis], start, *starts[axis + 1 :]), (*ends[:axis], start + 1, *ends[axis + 1 :]), (1,) * rank)
+    return _inserted(rewriter, Reshape(node.outputs[0].type.shape), _inserted(rewriter, op, data, node), node)
 
 
 def _pad(_rewriter: GraphRewriter, node: Node) -> Value | None:
@@ -284,6 +297,7 @@ _RULES: dict[type[Operator], Rule] = {
     Reshape: _reshape,
     Transpose: _transpose,
     Slice: _slice,
+    Gather: _gather,
     Pad: _pad,
     Concat: _concat,
     Split: _split,
