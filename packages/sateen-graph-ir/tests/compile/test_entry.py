@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sateen.graph_ir.compile import build, driver, lowered, network_target
-from sateen.graph_ir.compile.driver import MOST_OPTIMISED_STEPS
+from sateen.graph_ir.compile import build, lowered, network_code, network_target
+from sateen.graph_ir.compile.network_code import MOST_OPTIMISED_STEPS
 from sateen.graph_ir.compile.parameter_block import pack_parameters, stored_parameters
 from sateen.graph_ir.ir import Array, Graph, GraphBuilder, parse_graph
 from sateen.graph_ir.ops import OPS, Abs, Concat, Conv, MatMul, MaxPool, Relu, Reshape, Tanh, Transpose
@@ -114,7 +114,7 @@ def test_parameters_are_packed_by_a_function_of_their_own(timed):
 @pytest.mark.parametrize(("most", "start"), [(9, True), (1, True), (0, True), (9, False)])
 @pytest.mark.parametrize("optimised_steps", [0, MOST_OPTIMISED_STEPS])
 def test_branches_and_loops(most, start, optimised_steps, monkeypatch):
-    monkeypatch.setattr(driver, "MOST_OPTIMISED_STEPS", optimised_steps)
+    monkeypatch.setattr(network_code, "MOST_OPTIMISED_STEPS", optimised_steps)
     graph = parse_graph(CONTROL.strip(), OPS)
     inputs = {"x": np.float32([1, -0.5]), "most": np.array(most), "start": np.array(start)}
     found = interpreted(graph, inputs)

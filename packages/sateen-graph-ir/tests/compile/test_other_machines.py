@@ -14,7 +14,7 @@ import pytest
 
 from sateen import runtime
 from sateen.graph_ir import Graph, build, workloads
-from sateen.graph_ir.compile import driver
+from sateen.graph_ir.compile import network_code
 
 MAIN = """
 #include <stdio.h>
@@ -84,7 +84,7 @@ def test_a_network_gives_there_what_it_gives_here(
 ) -> None:
     """The entry of LSTM is as that of a network of many steps, which LLVM doesn't optimise."""
     if name == "lstm":
-        monkeypatch.setattr(driver, "MOST_OPTIMISED_STEPS", 0)
+        monkeypatch.setattr(network_code, "MOST_OPTIMISED_STEPS", 0)
     target, run_on = MACHINES[machine]
     run = request.getfixturevalue(run_on)
     graph = NETWORKS[name]()

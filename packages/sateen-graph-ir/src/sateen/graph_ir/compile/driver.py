@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-from sateen.graph_ir.compile.device_network import DeviceNetwork, device_network
+from sateen.graph_ir.compile.device_network import device_network
 from sateen.graph_ir.compile.lowered_network import LoweredNetwork, lower_network
+from sateen.graph_ir.compile.network_code import PRODUCER, NetworkCode, c_text, object_code, soname
 from sateen.graph_ir.compile.parameter_block import pack_parameters, stored_parameters
 from sateen.graph_ir.compile.parameters import bind_parameters
 from sateen.graph_ir.compile.placement import NOWHERE, host_of, placing
@@ -25,42 +24,11 @@ from sateen.graph_ir.passes.lift_parameters import lift_parameters
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.records import Records, ShippedRecords
-from sateen.graph_ir.version import __version__
-from sateen.runtime import ArgumentError, Artifact, CodegenError, Packing, Parameter, Target, TargetError
-from sateen.runtime.signature import ENTRY, Metadata
-from sateen.runtime.static_archive import PARAMETER_DATA
+from sateen.runtime import ArgumentError, Artifact, Packing, Parameter, Target, TargetError
 from sateen.tensor_ir import Machine, ObjectCache
-from sateen.tensor_ir.codegen import (
-    PARAMETER_SYMBOLS,
-    PARAMETERS_TEXT,
-    STATIC_PARAMETERS_TEXT,
-    TARGET_KINDS,
-    CompilerPool,
-    c_network,
-    companion_codes,
-    compile_functions,
-    freestanding_text,
-    signature_of,
-)
-from sateen.tensor_ir.host import pool_symbols
+from sateen.tensor_ir.codegen import TARGET_KINDS, CompilerPool
 from sateen.tensor_ir.ir import DENORMALS
-from sateen.tensor_ir.link import UndefinedSymbolError, link, link_static, stack_depth
-from sateen.tensor_ir.targets import System, features_of, machine_digest, with_features
-
-STATIC_EXPORTS = (
-    ENTRY,
-    "sateen_abi_version",
-    "sateen_default_host",
-    "sateen_status_message",
-    "sateen_metadata",
-    "sateen_parameters",
-)
-EXPORTS = tuple(dict.fromkeys((*STATIC_EXPORTS, *PARAMETER_SYMBOLS)))
-LONGEST_SONAME = 128
-"""The most characters in the name of a library, without its suffix."""
-
-MOST_OPTIMISED_STEPS = 1000
-"""The most steps of an entry that LLVM optimises, which takes it 0.1 ms for each. It gains a nanosecond for each."""
+from sateen.tensor_ir.targets import System, machine_digest
 
 PARAMETER_FORMS = ("trained", "packed")
 """The forms in which a file may hold parameters."""
@@ -221,53 +189,44 @@ def build(
         machine=machine,
         parameters=parameters if is_object_code and not is_archive else "packed",
     )
-    made: DeviceNetwork | None = None
+    name = soname(graph.name)
     if is_object_code:
-        assert network.entry is not None
-        public = [network.entry, *([] if network.packing is None else [network.packing.entry])]
-        entry = compile_functions(public, complete, optimised=len(network.calls) <= MOST_OPTIMISED_STEPS)
-        codes = [*compiler.finish(network.names), entry.code]
-        told = str(with_features(complete))
-        metadata = Metadata(_producer(), told, tuple(map(signature_of, public)))
-        try:
-            library, stack_bytes = _library(codes, metadata, complete, _soname(graph.name), static=is_archive)
-        except UndefinedSymbolError as error:
-            refused = CodegenError(str(error))
-            if error.number < len(network.names):
-                compiler.note(refused, network.names[error.number])
-            raise refused from None
+        code = object_code(network, complete, compiler, name, static=is_archive)
     elif kind.network is not None:
-        made = device_network(network, kind.network, complete, target_host, _soname(graph.name), denormals, cache)
-        library, stack_bytes, told = made.library, None, str(complete)
+        made = device_network(network, kind.network, complete, target_host, name, denormals, cache)
+        code = NetworkCode(made.library, str(complete), device=made)
     else:
-        assert network.entry is not None
-        stack_bytes = None
-        told = str(replace(complete, cpu="", features=()))
-        library = c_network(network.kernels, network.entry, told, _producer()).encode()
-    names = {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
+        code = c_text(network, complete)
+    options = {
+        **({} if numerics == "default" else {"numerics": numerics}),
+        **({"denormals": denormals} if denormals != "keep" else {}),
+        **({} if records is None else {"records": records.digest}),
+        **({"shipped_records": ours.digest} if ours is not None and ours.used else {}),
+        **({"target_host": str(Target.of(target_host))} if network.host_kernels else {}),
+        **({} if machine is None else _option(machine, Machine.of(complete))),
+    }
+    return _artifact(bound, network, code, options, timed=timed)
+
+
+def _artifact(
+    bound: Graph, network: LoweredNetwork, code: NetworkCode, options: Mapping[str, str], *, timed: bool
+) -> Artifact:
+    """What a file holds of a graph with its parameters' data, lowered and compiled."""
+    made, names = code.device, {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
+    stored = stored_parameters(network, [HOST] if made is None else [m.device for m in made.memory])
     return Artifact(
-        _producer(),
-        told,
+        PRODUCER,
+        code.target,
         tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs if v not in network.blocks.packed),
         tuple(_parameter(name, v.type, True) for v, name in names.items()),
         network.plan.workspace_bytes if made is None else made.memory[0].workspace,
-        library,
-        pack_parameters(
-            stored_parameters(network, [HOST] if made is None else [m.device for m in made.memory]),
-            lift_parameters(bound).parameters.values(),
-        ),
-        options={
-            **({} if numerics == "default" else {"numerics": numerics}),
-            **({"denormals": denormals} if denormals != "keep" else {}),
-            **({} if records is None else {"records": records.digest}),
-            **({"shipped_records": ours.digest} if ours is not None and ours.used else {}),
-            **({"target_host": str(Target.of(target_host))} if network.host_kernels else {}),
-            **({} if machine is None else _option(machine, Machine.of(complete))),
-        },
+        code.library,
+        pack_parameters(stored, lift_parameters(bound).parameters.values()),
+        options=options,
         aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
-        labels=graph.labels,
+        labels=bound.labels,
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed or made is not None else (),
-        stack_bytes=stack_bytes,
+        stack_bytes=code.stack_bytes,
         kernels=b"" if made is None else made.kernels,
         actions=() if made is None else made.actions,
         placed=made.memory if made is not None and len(made.memory) > 1 else (),
@@ -280,22 +239,6 @@ def _packing(network: LoweredNetwork) -> Packing | None:
     if network.packing is None:
         return None
     return Packing(network.blocks.packed_bytes, network.packing.plan.workspace_bytes, network.blocks.kept)
-
-
-def _library(
-    codes: Sequence[bytes], metadata: Metadata, target: Target, soname: str, *, static: bool
-) -> tuple[bytes, int | None]:
-    """The shared library of a network's code, or its static archive with the depth of its stack where that is
-    known."""
-    if static:
-        more = STATIC_PARAMETERS_TEXT + freestanding_text(target)
-        objects = [*codes, *companion_codes(target, metadata, more)]
-        archive = link_static(objects, target.triple, STATIC_EXPORTS, given=[PARAMETER_DATA])
-        return archive, stack_depth(objects, target.triple, ENTRY)
-    objects = [*codes, *companion_codes(target, metadata, PARAMETERS_TEXT)]
-    own = [function.name for function in metadata.functions]
-    exports = (*dict.fromkeys((*own, *EXPORTS)), *pool_symbols(target.triple, features_of(target)))
-    return link(objects, target.triple, exports, soname), None
 
 
 def _option(machine: Machine, own: Machine) -> dict[str, str]:
@@ -327,12 +270,3 @@ def _required(graph: object) -> Graph:
 
 def _parameter(name: str, type_: TensorType, is_output: bool) -> Parameter:
     return Parameter(name, type_.dtype, type_.physical_shape, None, type_.dtype.bytes, is_output=is_output)
-
-
-def _soname(name: str) -> str:
-    """The name of the library of a graph, whose own name may have any length and any characters."""
-    return f"{re.sub(r'[^A-Za-z0-9._+-]', '_', name)[:LONGEST_SONAME]}.so"
-
-
-def _producer() -> str:
-    return f"sateen-graph-ir {__version__}"
