@@ -61,6 +61,16 @@ def test_two_loops_stand_for_one_axis() -> None:
     check(s, [a, c])
 
 
+def test_a_rounded_up_tile_is_whole_also_where_less_is_needed() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((5,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute((5,), lambda i: b[i] + 1.0, name="C")
+    s = te.create_schedule(c)
+    _, inner = s[b].split(b.op.axis[0], 8, tail="round_up")
+    s[b].tensorize(inner, doubling(8))
+    check(s, [a, c])
+
+
 def test_many_small_loops_are_told_apart_in_time() -> None:
     a = te.placeholder((1024,), name="A")
     c = te.compute((1024,), lambda i: a[i] + 2.0, name="C")

@@ -91,11 +91,16 @@ def test_tile_registers_take_products_where_pairs_are_slow(rows):
     assert [type(n.method) for n in after.nodes if isinstance(n.op, BfloatMatMul)] == [BfloatTiles] * 2
 
 
-@pytest.mark.parametrize("rows", [32, 19])
-def test_a_network_by_tile_registers_gives_what_its_rounded_operands_give(run_in_c, run_with_tiles, rows):
+def test_tile_registers_take_pointwise_convolutions():
+    after = choose_methods(convolution(), Machine.of(TILES), numerics="fast")
+    assert [type(n.method) for n in after.nodes if isinstance(n.op, BfloatConv)] == [BfloatTiles]
+
+
+@pytest.mark.parametrize("graph", [products(rows=32), products(rows=19), convolution()])
+def test_a_network_by_tile_registers_gives_what_its_rounded_operands_give(run_in_c, run_with_tiles, graph):
     """The network is chosen for Sapphire Rapids, and has code for this machine with its tile registers."""
-    graph, host = products(rows=rows), Target.host()
-    given = {"x": np.random.default_rng(1).standard_normal((2, rows, 256)).astype("float32")}
+    host, (x,) = Target.host(), graph.inputs
+    given = {"x": np.random.default_rng(1).standard_normal(x.type.static_shape).astype("float32")}
     target = replace(host, features=(*host.features, "+amx-tile", "+amx-bf16"))
     artifact = graph_ir.build(graph, target, numerics="fast", machine=Machine.of(TILES))
     found = run_in_c(artifact, given, run_with_tiles)

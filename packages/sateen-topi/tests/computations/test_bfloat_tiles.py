@@ -1,4 +1,4 @@
-"""Products of bfloat16 by tile registers (AMX), run by an emulator where the processor has none."""
+"""Products and 1x1 convolutions of bfloat16 by tile registers (AMX), by an emulator where the processor has none."""
 
 import re
 from dataclasses import replace
@@ -10,6 +10,7 @@ from sateen.runtime import Target
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, build, lower, te
 from sateen.tensor_ir.interpret import run
+from sateen.topi.computations.convolution import ConvolutionShapes, PointwiseTiles, conv_candidates, tile_layouts
 from sateen.topi.computations.products import (
     BfloatTiles,
     PackedTiles,
@@ -20,7 +21,8 @@ from sateen.topi.computations.products import (
     tile_rows_layout,
     tile_weight_layout,
 )
-from sateen.topi.types import compute, pack, placeholder
+from sateen.topi.computations.windows import Window, plain
+from sateen.topi.types import compute, pack, placeholder, unpack
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
 AMX = "+amx-tile,+amx-bf16"
@@ -38,6 +40,17 @@ PRODUCTS = [
     ((2, 2, 19, 32), 33, BfloatTiles(1, 4)),
     ((1, 35, 64), 100, BfloatTiles(1, 5)),
     ((90, 32), 40, BfloatTiles(5, 1)),
+    ((1, 64), 40, BfloatTiles(1, 2)),
+    ((3, 5, 32), 7, BfloatTiles(1, 1)),
+]
+CONVOLUTIONS = [
+    ((1, 64, 7, 7), 32, BfloatTiles(2, 2)),
+    ((2, 32, 3, 14), 40, BfloatTiles(2, 2)),
+    ((1, 64, 3, 32), 64, BfloatTiles(2, 1)),
+    ((1, 96, 2, 35), 100, BfloatTiles(1, 4)),
+    ((1, 32, 56), 20, BfloatTiles(4, 1)),
+    ((3, 64, 9), 16, BfloatTiles(1, 1)),
+    ((1, 32, 2, 3, 5), 16, BfloatTiles(2, 1)),
 ]
 
 
@@ -62,6 +75,22 @@ def product(random, shape, columns, method):
     return bfloat_matmul(*views, method), views, arrays, x @ y, np.abs(x) @ np.abs(y)
 
 
+def convolution(random, shape, outputs, method):
+    rank = len(shape)
+    layouts = tile_layouts(rank, shape[-1], method)
+    data = random.standard_normal(shape).astype(ml_dtypes.bfloat16)
+    weight = random.standard_normal((outputs, shape[1], *[1] * (rank - 2))).astype(ml_dtypes.bfloat16)
+    bias = random.standard_normal(outputs).astype("float32")
+    views, arrays = [], []
+    for name, x in (("data", data), ("weight", weight), ("bias", bias)):
+        views.append(placeholder(x.shape, str(x.dtype), name, getattr(layouts, name)))
+        arrays.append(pack(x, views[-1].layout))
+    x, w, b = (a.astype(np.float64) for a in (data, weight.reshape(outputs, -1), bias.reshape(-1, *[1] * (rank - 2))))
+    assert PointwiseTiles.suits(*views[:2], method)
+    exact, magnitudes = (np.einsum("nc...,oc->no...", f(x), f(w)) + f(b) for f in (np.asarray, np.abs))
+    return PointwiseTiles(*views, method).computation(), views, arrays, exact, magnitudes
+
+
 def scheduled(computation, views, machine, epilogue=None):
     output = computation.view if epilogue is None else compute(computation.view.shape, epilogue, "epilogue")
     schedule = te.create_schedule(output.tensor)
@@ -81,6 +110,25 @@ def test_products_are_those_of_the_definition(random, shape, columns, method):
     run(function, [*arrays, found := np.zeros(exact.shape, np.float32)])
     assert "intrinsic tile_16x16x32_bf16" in str(function)
     require_sums(found, shape[-1], exact, magnitudes)
+
+
+@pytest.mark.parametrize(("shape", "outputs", "method"), CONVOLUTIONS)
+def test_convolutions_are_those_of_the_definition(random, shape, outputs, method):
+    computation, views, arrays, exact, magnitudes = convolution(random, shape, outputs, method)
+    function = lower(*scheduled(computation, views, Machine.of(SAPPHIRE_RAPIDS)))
+    found = np.zeros(computation.view.layout.physical_shape(exact.shape), np.float32)
+    run(function, [*arrays, found])
+    assert "intrinsic tile_16x16x32_bf16" in str(function)
+    require_sums(unpack(found, exact.shape, computation.view.layout), shape[1], exact, magnitudes)
+
+
+@pytest.mark.parametrize(("shape", "outputs", "method"), CONVOLUTIONS)
+def test_code_of_convolutions_multiplies_tiles(random, call_in_c, run_with_tiles, shape, outputs, method):
+    computation, views, arrays, exact, magnitudes = convolution(random, shape, outputs, method)
+    module = build(*scheduled(computation, views, Machine.of(SAPPHIRE_RAPIDS)), here(), name="f")
+    found = np.zeros(computation.view.layout.physical_shape(exact.shape), np.float32)
+    call_in_c(module, {"f": [*arrays, found]}, run_with_tiles)
+    require_sums(unpack(found, exact.shape, computation.view.layout), shape[1], exact, magnitudes)
 
 
 @pytest.mark.parametrize("kind", ["alone", "with a maximum", "with a function"])
@@ -142,16 +190,42 @@ def test_the_estimate_prefers_tiles_where_arithmetic_is_the_limit():
     ("a", "b", "target"),
     [
         ((128, 40), (40, 64), SAPPHIRE_RAPIDS),
-        ((15, 64), (64, 64), SAPPHIRE_RAPIDS),
-        ((128, 64), (64, 15), SAPPHIRE_RAPIDS),
         ((128, 64), (64, 64), f"{SAPPHIRE_RAPIDS} -mattr=-amx-bf16"),
         ((128, 64), (64, 64), SAPPHIRE_RAPIDS.replace("unknown-linux-gnu", "pc-windows-msvc")),
         ((128, 64), (64, 64), SAPPHIRE_RAPIDS.replace("sapphirerapids", f"znver4 -mattr={AMX}")),
     ],
-    ids=["terms", "few rows", "few columns", "no bfloat16", "another system", "an unknown rate"],
+    ids=["terms", "no bfloat16", "another system", "an unknown rate"],
 )
 def test_others_take_none(a, b, target):
     assert not any(isinstance(method, PackedTiles) for method in methods(a, b, target))
+
+
+def pointwise(channels=64, outputs=64, width=14, groups=1, window=None, target=SAPPHIRE_RAPIDS):
+    data, weight = (1, channels, width, width), (outputs, channels // groups, 1, 1)
+    shapes = ConvolutionShapes(data, weight, window or plain(2), groups)
+    return [c.method for c in conv_candidates(shapes, Machine.of(target))]
+
+
+@pytest.mark.parametrize(("width", "rows"), [(56, 4), (28, 2), (14, 5), (7, 5)])
+def test_blocks_have_tiles_along_a_line_or_along_neighbouring_lines(width, rows):
+    methods = [method for method in pointwise(width=width) if isinstance(method, PackedTiles)]
+    assert max(method.rows for method in methods) == rows
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"channels": 40},
+        {"outputs": 8},
+        {"groups": 2},
+        {"window": Window((1, 1), (2, 2), (0,) * 4, (1, 1))},
+        {"target": f"{SAPPHIRE_RAPIDS} -mattr=-amx-tile"},
+        {"target": f"{SAPPHIRE_RAPIDS} -mattr=-avx512f"},
+    ],
+    ids=["channels", "few outputs", "groups", "strides", "no tiles", "narrow vectors"],
+)
+def test_other_convolutions_take_none(other):
+    assert not any(isinstance(method, PackedTiles) for method in pointwise(**other))
 
 
 def test_operands_of_other_layouts_are_computed_element_by_element(random):

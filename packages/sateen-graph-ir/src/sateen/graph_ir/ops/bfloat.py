@@ -77,7 +77,7 @@ class BfloatConv(Windowed):
     Attributes are those of Conv, of which it is the case of one group.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Direct,)
+    methods: ClassVar[tuple[type[Method], ...]] = (Direct, BfloatTiles)
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
@@ -99,18 +99,27 @@ class BfloatConv(Windowed):
         bias: View | None = None,
         *,
         outputs: Sequence[TensorType],
-        method: Direct | None = None,
+        method: Direct | BfloatTiles | None = None,
     ) -> Computation:
+        if isinstance(method, BfloatTiles) and convolution.PointwiseTiles.suits(data, weight, method):
+            return convolution.PointwiseTiles(data, weight, bias, method).computation()
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         return convolution.conv(data, weight, bias, window, 1, outputs[0].memory_layout, method, FLOAT32)
 
     def layouts_by(
-        self, method: Direct | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+        self,
+        method: Direct | BfloatTiles | None,
+        inputs: Sequence[TensorType],
+        outputs: Sequence[TensorType],
+        machine: Machine,
     ) -> Iterable[LayoutChoice]:
-        """Blocks of channels, and the panels of the method."""
+        """Blocks of channels, or tiles of positions and channels, and the panels of the method."""
         data, weight, *bias = inputs
         lanes, channels = machine.lanes(), weight.static_shape[1]
-        if method is not None and channels % lanes == 0:
+        if isinstance(method, BfloatTiles):
+            tiles = convolution.tile_layouts(data.rank, data.static_shape[-1], method)
+            yield LayoutChoice((tiles.data, tiles.weight, tiles.bias)[: len(inputs)], (tiles.output,))
+        elif method is not None and channels % lanes == 0:
             blocked = Layout.blocked(data.rank, 1, lanes)
             packed = convolution.bfloat_weight_layout(data.rank, lanes, method.vectors)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))

@@ -27,7 +27,7 @@ from sateen.topi.computations.convolution import (
     WinogradTiles,
     winograd_loss,
 )
-from sateen.topi.computations.products import Tiled, Warped
+from sateen.topi.computations.products import PackedTiles, Tiled, Warped
 from sateen.topi.computations.strips import Strips
 from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import may_be_at_least
@@ -56,6 +56,7 @@ class Conv(Windowed):
     methods: ClassVar[tuple[type[Method], ...]] = (
         Direct,
         DirectBfloat,
+        PackedTiles,
         Winograd,
         Rectangles,
         WinogradTiles,
@@ -112,9 +113,9 @@ class Conv(Windowed):
         return convolution.conv_candidates(shapes, machine)
 
     def substitute(self, method: Method) -> Substitution | None:
-        if isinstance(method, DirectBfloat):
+        if isinstance(method, DirectBfloat | PackedTiles):
             bfloat = BfloatConv(self.strides, self.pads, self.dilations)
-            return Substitution(bfloat, method.of_pairs, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
+            return Substitution(bfloat, method.of_bfloat, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
         if not isinstance(method, Winograd | WinogradTiles):
             return None
         op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)

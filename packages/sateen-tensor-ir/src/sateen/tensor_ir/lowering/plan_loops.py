@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import dropwhile
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
@@ -17,13 +18,17 @@ from sateen.tensor_ir.schedule.state import StageState
 def plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
     """Loop extents from the region, axis values over the loops, and the remaining guards."""
     extent: dict[IterVar, Expr] = {**plan.extent, **{axis: axis.extent for axis in stage.op.reduce_axis}}
+    replaced = _replaced(stage)
     for relation in stage.relations:
         if isinstance(relation, Split):
             whole = extent[relation.parent]
             if relation.nparts is not None:
                 parts, inner = relation.nparts, (whole + relation.nparts - 1) // relation.nparts
             else:
-                inner = ex.minimum(relation.factor, whole) if isinstance(whole, Const) else relation.factor
+                is_whole = relation.tail is Tail.ROUND_UP and is_among(relation.inner, replaced)
+                inner = relation.factor
+                if isinstance(whole, Const) and not is_whole:
+                    inner = ex.minimum(inner, whole)
                 parts = (whole + inner - 1) // inner
             extent[relation.outer], extent[relation.inner] = analyzer.simplify(parts), analyzer.simplify(inner)
             if relation.tail is Tail.ROUND_UP:
@@ -81,6 +86,14 @@ def plan_loops(stage: StageState, plan: StagePlan, analyzer: Analyzer) -> None:
         else:
             guards.append(point < axis.extent)
     plan.guards = [g for g in dict.fromkeys(analyzer.simplify(g) for g in guards) if not ex.is_const(g, True)]
+
+
+def _replaced(stage: StageState) -> list[IterVar]:
+    """The loops that an instruction replaces, which are of its extents also where less is needed."""
+    if stage.tensorized is None:
+        return []
+    outermost, _ = stage.tensorized
+    return list(dropwhile(lambda leaf: leaf is not outermost, stage.leaves))
 
 
 def _shared_loops(stage: StageState) -> dict[IterVar, IterVar]:

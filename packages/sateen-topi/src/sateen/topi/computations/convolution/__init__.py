@@ -4,6 +4,7 @@ from sateen.topi.computations.convolution.bfloat_methods import DirectBfloat, bf
 from sateen.topi.computations.convolution.convolution import conv, conv_layouts
 from sateen.topi.computations.convolution.direct import Direct
 from sateen.topi.computations.convolution.methods import conv_candidates
+from sateen.topi.computations.convolution.pointwise_by_tiles import PointwiseTiles, tile_layouts
 from sateen.topi.computations.convolution.rectangles import Rectangles
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, OperandLayouts
 from sateen.topi.computations.convolution.transposed_convolution import conv_transpose, conv_transpose_layouts
@@ -27,6 +28,7 @@ __all__ = [
     "Direct",
     "DirectBfloat",
     "OperandLayouts",
+    "PointwiseTiles",
     "Rectangles",
     "Transform",
     "Winograd",
@@ -37,6 +39,7 @@ __all__ = [
     "conv_layouts",
     "conv_transpose",
     "conv_transpose_layouts",
+    "tile_layouts",
     "transform_weight",
     "transposed_candidates",
     "winograd_conv",

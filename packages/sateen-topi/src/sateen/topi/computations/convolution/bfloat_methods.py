@@ -26,7 +26,7 @@ class DirectBfloat(Method):
     vectors: int
 
     @property
-    def of_pairs(self) -> direct.Direct:
+    def of_bfloat(self) -> direct.Direct:
         """The method once data and weights are of bfloat16."""
         return direct.Direct(self.rows, self.columns, self.vectors)
 

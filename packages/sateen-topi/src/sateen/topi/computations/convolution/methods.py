@@ -10,6 +10,7 @@ from sateen.topi.computations.convolution import (
     bfloat_methods,
     by_warp_tiles,
     direct,
+    pointwise_by_tiles,
     rectangles,
     winograd_by_threads,
     winograd_methods,
@@ -31,6 +32,7 @@ def cpu_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candida
     if problem.groups == 1:
         found += winograd_methods.candidates(problem, machine)
         found += bfloat_methods.candidates(problem, machine)
+        found += pointwise_by_tiles.candidates(problem, machine)
     return sorted((c for c in found if c.cycles < inf), key=lambda c: c.cycles)
 
 

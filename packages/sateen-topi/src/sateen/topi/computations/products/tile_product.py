@@ -28,6 +28,7 @@ from sateen.topi.schedules import (
     host_of,
     is_asked_for,
     on_cpu,
+    shape_of,
     share_among_threads,
 )
 from sateen.topi.types import BFLOAT16, FLOAT32, Block, Layout, View
@@ -71,8 +72,8 @@ def tile_rows_layout(rank: int) -> Layout:
 
 
 def fills_tiles(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether a [..., m, k] · b [k, n] has the rows, the columns and whole steps of terms of an instruction."""
-    return len(b) == 2 and prod(a) > 0 and a[-2] >= ROWS and b[1] >= COLUMNS and a[-1] % TERMS == 0
+    """Whether the terms of a [..., m, k] · b [k, n] are whole steps of an instruction. Rows and columns may be any."""
+    return len(b) == 2 and prod(a) > 0 and a[-1] % TERMS == 0
 
 
 def has_whole_tiles(a: Sequence[int]) -> bool:
@@ -86,30 +87,35 @@ def tile_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: M
     *batch, rows, depth = a
     if not machine.multiplies_tiles or dtype != FLOAT32 or not fills_tiles(a, b):
         return []
-    found = []
-    down, across = -(-rows // ROWS), -(-b[1] // COLUMNS)
-    preparation = rounding_cycles(prod(a), machine)
-    if not has_whole_tiles(a):  # another copy, with tiles filled up
-        preparation += machine.rates.conversion_cycles + 2 * BFLOAT16.bytes * prod(a) / machine.rates.moved
-    for method in _blocks(machine):
-        if method.rows <= down and method.columns <= across:
-            work = _cycles(prod(batch), down, across, depth, method, machine)
-            found.append(Candidate(method, work + preparation))
-    return found
+    down, across, copied = -(-rows // ROWS), -(-b[1] // COLUMNS), not has_whole_tiles(a)
+    return block_candidates(prod(batch), down, across, depth, preparation_cycles(prod(a), copied, machine), machine)
 
 
-def _blocks(machine: Machine) -> list[PackedTiles]:
-    """The blocks that tile registers hold together with their operands, those of a row or of a column and one more. One
-    is left, since LLVM may load an operand twice, and would spill sums."""
+def preparation_cycles(elements: int, copied: bool, machine: Machine) -> float:
+    """Cycles to round the elements of a left operand, and to copy them to tiles where they don't lie in such."""
+    cycles = rounding_cycles(elements, machine)
+    if copied:
+        cycles += machine.rates.conversion_cycles + 2 * BFLOAT16.bytes * elements / machine.rates.moved
+    return cycles
+
+
+def block_candidates(
+    batch: int, down: int, across: int, depth: int, preparation: float, machine: Machine
+) -> list[Candidate]:
+    """The methods for `batch` products of `down` x `across` tiles of sums of `depth` terms: the blocks that tile
+    registers hold together with their operands, those of a row or of a column and one more. One register is left, since
+    LLVM may load an operand twice, and would spill sums."""
     most = machine.tile_registers - 1
-    sizes = product(range(1, most), repeat=2)
-    return [PackedTiles(r, c) for r, c in sizes if r * c + min(r, c) + 1 <= most]
+    blocks = ((r, c) for r, c in product(range(1, most), repeat=2) if r * c + min(r, c) + 1 <= most)
+    methods = (PackedTiles(r, c) for r, c in blocks if r <= down and c <= across)
+    return [Candidate(m, preparation + _cycles(batch, down, across, depth, m, machine)) for m in methods]
 
 
 def _cycles(batch: int, down: int, across: int, depth: int, method: PackedTiles, machine: Machine) -> float:
-    """The cycles of all cores together for `batch` products of `down` x `across` tiles of sums."""
+    """The cycles of all cores together. The left operand is read for each panel of columns, and a panel for each block
+    of rows."""
     panels, weights = -(-across // method.columns), depth * across * COLUMNS * BFLOAT16.bytes
-    panel, left = weights // panels, down * ROWS * depth * BFLOAT16.bytes
+    panel, left = weights // panels, batch * down * ROWS * depth * BFLOAT16.bytes
     whole, rest = divmod(down, method.rows)
     own = whole * _block_cycles(method.rows, method.columns, depth, panel, left, machine)
     own += _block_cycles(rest, method.columns, depth, panel, left, machine) if rest else 0.0
@@ -119,8 +125,8 @@ def _cycles(batch: int, down: int, across: int, depth: int, method: PackedTiles,
 
 
 def _block_cycles(rows: int, columns: int, depth: int, panel: int, left: int, machine: Machine) -> float:
-    """Cycles of a block of tiles of sums: `depth` terms, then they are stored. The bytes of a panel of columns are read
-    for each block of rows, those of the left operand for each panel."""
+    """Cycles of a block of tiles of sums: `depth` terms, then they are stored. Operands come from where their bytes
+    are: those of a panel of columns, and of the left operand."""
     rates, tile = machine.rates, ROWS * TERMS * BFLOAT16.bytes
     fetch = tile * (columns / bytes_per_cycle(panel, machine) + rows / bytes_per_cycle(left, machine))
     issue = max(rows * columns * rates.tile_product_cycles, (rows + columns) * rates.tile_load_cycles)
@@ -172,19 +178,23 @@ class TileProduct:
         work = elements(self.sums) * max(1, self.a.shape[-1] // 8)
         place = share_among_threads(stage, [jo, *batch, io], work, machine)
         tile.place(stage, place, [ii, jv, lane], machine.lanes())
-        self._schedule_sums(tile.part, machine)
+        multiply_tiles(tile.part, self.sums, self.a.shape[-2], self.b, machine)
 
-    def _schedule_sums(self, part: te.Stage, machine: Machine) -> None:
-        *outer, i, j = part.axes
-        step, k = part.split(part.op.reduce_axis[0], TERMS)
-        k, pair = part.split(k, PAIR)
-        if not has_whole_tiles(self.a.shape):
-            down, i = part.split(i, ROWS, tail="round_up")
-            outer.append(down)
-        across, j = part.split(j, COLUMNS, tail="round_up")
-        outer.append(across)
-        part.reorder(step, *outer, i, j, k, pair)
-        for axis in outer:
-            part.unroll(axis)
-        part.tensorize(i, INSTRUCTION)
-        ask_ahead(part, self.b.tensor, step, 1, prod(self.a.shape[:-1]), machine)
+
+def multiply_tiles(part: te.Stage, sums: te.Tensor, rows: int, factors: View, machine: Machine) -> None:
+    """Let the instruction compute a part of sums [..., row of tiles, column of tiles, ROWS, COLUMNS], step by step of
+    their terms, for a left operand of so many rows and panels of a right one."""
+    *outer, i, j = part.axes
+    step, k = part.split(part.op.reduce_axis[0], TERMS)
+    k, pair = part.split(k, PAIR)
+    if rows % ROWS:
+        down, i = part.split(i, ROWS, tail="round_up")
+        outer.append(down)
+    across, j = part.split(j, COLUMNS, tail="round_up")
+    outer.append(across)
+    part.reorder(step, *outer, i, j, k, pair)
+    for axis in outer:
+        part.unroll(axis)
+    part.tensorize(i, INSTRUCTION)
+    uses = elements(sums) // (shape_of(sums)[-3] * COLUMNS)
+    ask_ahead(part, factors.tensor, step, 1, uses, machine)
