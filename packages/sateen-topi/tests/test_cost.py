@@ -10,6 +10,7 @@ from sateen.topi import cost
 from sateen.topi.computations.convolution import ConvolutionShapes
 from sateen.topi.computations.convolution.methods import cpu_candidates as candidates
 from sateen.topi.computations.products import matmul_candidates
+from sateen.topi.computations.recurrent import recurrent_candidates
 from sateen.topi.computations.windows import Window
 
 MACHINES = [
@@ -47,6 +48,15 @@ def half_as_fast(machine):
 def test_a_tile_takes_twice_the_cycles_on_a_machine_half_as_fast(machine):
     args = (6, 2, 500)
     assert cost.tile_cycles(*args, half_as_fast(machine), 0.5) == 2 * cost.tile_cycles(*args, machine, 0.5)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("size", [64, 1024])
+def test_a_recurrent_layer_takes_twice_the_cycles_on_a_machine_half_as_fast(machine, size):
+    args = ((9, 3, size), (1, 4 * size, size), DType.of("float32"))
+    expected = {str(c.method): 2 * c.cycles for c in recurrent_candidates(*args, machine)}
+    found = {str(c.method): c.cycles for c in recurrent_candidates(*args, half_as_fast(machine))}
+    assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from sateen.graph_ir import build
-from sateen.graph_ir.ir import GraphBuilder, TensorType
+from sateen.graph_ir.ir import GraphBuilder, Problem, TensorType
 from sateen.graph_ir.ops import GRU, LSTM, RNN
+from sateen.graph_ir.records import Record, Records
+from sateen.runtime import Target, load
 from sateen.runtime.errors import InferenceError
+from sateen.tensor_ir import Machine
 
 RANDOM = np.random.default_rng(0)
 STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 4, 5
@@ -45,6 +48,31 @@ def test_networks_with_layers_of_float64_compile(target):
     hidden, *_ = graph.add_all(LSTM(hidden_size=40), x, w, r)
     graph.output(hidden)
     assert str(build(graph.finish(), target).outputs[0].dtype) == "float64"
+
+
+@pytest.mark.parametrize(("layer", "gates"), [(LSTM, 4), (GRU, 3), (RNN, 1)])
+def test_tiles_are_a_choice_and_recurrent_weights_have_their_panels(layer, gates):
+    g = GraphBuilder("chosen")
+    x = g.input("x", "float32", (STEPS, BATCH, FEATURES))
+    w, r = (g.parameter(name, normal(1, gates * 200, n)) for name, n in (("w", FEATURES), ("r", 200)))
+    y, *_ = g.add_all(layer(200), x, w, r)
+    g.output(y)
+    graph, machine = g.finish(), Machine.of("llvm")
+    (node,) = graph.nodes
+    problem = Problem.of(node)
+    methods = [c.method for c in problem.candidates(machine)]
+    for method in methods:
+        choice, *_ = node.op.layouts_by(method, problem.inputs, problem.outputs, machine)
+        assert choice.inputs[2].block_of(1) == method.vectors * machine.lanes()
+    untuned, first, last = (
+        build(graph, records=Records([Record(str(Target.host()), problem, m, 1e-6) for m in measured]), shipped=False)
+        for measured in ((), methods[:1], methods[-1:])
+    )
+    assert untuned.code == first.code != last.code
+    data = {"x": normal(STEPS, BATCH, FEATURES)}
+    found, expected = (load(artifact).run(data) for artifact in (last, untuned))
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name].numpy(), array.numpy())
 
 
 def test_lstm_and_gru_infer_their_states():

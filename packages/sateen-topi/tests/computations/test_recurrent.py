@@ -1,14 +1,28 @@
 """Recurrent layers against NumPy in float64."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, build, lower, te
-from sateen.topi.computations.recurrent import ACTIVATIONS, Activation, Inputs, Settings, gru, lstm, rnn, weight_layout
+from sateen.topi.computations.recurrent import (
+    ACTIVATIONS,
+    Activation,
+    GateTiles,
+    Inputs,
+    Settings,
+    gru,
+    lstm,
+    recurrent_candidates,
+    rnn,
+    weight_layout,
+)
 
 FLOAT32 = DType.of("float32")
 USUAL = {"lstm": ("Sigmoid", "Tanh", "Tanh"), "gru": ("Sigmoid", "Tanh"), "rnn": ("Tanh",)}
+LAYERS = {"lstm": lstm, "gru": gru, "rnn": rnn}
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
@@ -72,8 +86,7 @@ def check(run_views, view, error, random, kind, sizes, backwards, names, clip=No
     packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm"), FLOAT32))
     views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
     activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in backwards)
-    layer = {"lstm": lstm, "gru": gru, "rnn": rnn}[kind]
-    computation = layer(Inputs(**views), Settings(activations, backwards, clip), **options)
+    computation = LAYERS[kind](Inputs(**views), Settings(activations, backwards, clip), **options)
     found = run_views(computation, list(views.values()), list(a.values()))
     for y, expected in zip(found, reference(kind, a, backwards, clip, **options), strict=True):
         assert error(y, expected) < 1e-5
@@ -126,7 +139,7 @@ def test_devices_give_what_processors_give(as_defined, random, kind, sizes, back
     activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in backwards)
     if len(backwards) > 1:
         activations = (activations[0], (Activation("HardSigmoid", 0.5), *activations[0][1:]))
-    layer, others = {"lstm": lstm, "gru": gru, "rnn": rnn}[kind], dict(options)
+    layer, others = LAYERS[kind], dict(options)
     settings = Settings(activations, backwards, others.pop("clip", None))
 
     def computation(*views):
@@ -150,6 +163,63 @@ def test_steps_that_threads_share_read_the_weights_backwards_in_turn(
     names = ("bias", "hidden", "lengths", *(["cell"] if kind == "lstm" else []))
     text = check(run_views, view, error, random, kind, (steps, 3, 5, size), backwards, names, **options)
     assert text.count(" alternate:") == len(backwards)
+
+
+@pytest.mark.parametrize(
+    "method", [GateTiles(1, 8), GateTiles(2, 3), GateTiles(7, 1), GateTiles(5, 2), GateTiles(4, 6)], ids=str
+)
+@pytest.mark.parametrize("kind", SHARED)
+def test_all_tiles_give_the_same_bits(run_views, view, random, kind, method):
+    size, options = SHARED[kind]
+    a = arrays(random, kind, 3, 7, 5, size, 2, ("bias", "hidden", *(["cell"] if kind == "lstm" else [])))
+    settings = Settings(tuple(tuple(map(Activation, USUAL[kind])) for _ in BOTH), BOTH)
+
+    def found(method: GateTiles | None) -> list[np.ndarray]:
+        machine = Machine.of("llvm")
+        packed = weight_layout(machine, FLOAT32)
+        own = packed if method is None else weight_layout(machine, FLOAT32, method.vectors)
+        views = {k: view(v, k, {"weight": packed, "recurrence": own}.get(k)) for k, v in a.items()}
+        computation = LAYERS[kind](Inputs(**views), settings, method=method, **options)
+        return run_views(computation, list(views.values()), list(a.values()))
+
+    for y, expected in zip(found(method), found(None), strict=True):
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("dtype", [FLOAT32, DType.of("float64")], ids=str)
+def test_candidates_fit_registers_and_gates(cpu, batch, dtype):
+    machine = Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}")
+    found = recurrent_candidates((4, batch, 10), (1, 96, 24), dtype, machine)
+    assert [c.cycles for c in found] == sorted(c.cycles for c in found)
+    assert len({c.method.vectors for c in found}) > 2
+    for c in found:
+        assert c.method.rows <= min(batch, machine.tile_positions(c.method.vectors))
+        assert c.method.vectors * machine.lanes(dtype) <= 96
+
+
+def test_as_many_vectors_are_summed_as_hide_the_latency_of_a_multiply_add():
+    """One sequence; weights in the second cache."""
+    slow, fast = (Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}") for cpu in ("znver4", "znver5"))
+    cycles = [{c.method.vectors: c.cycles for c in recurrent_candidates((9, 1, 128), (1, 512, 128), FLOAT32, machine)}
+              for machine in (slow, fast)]  # fmt: skip
+    assert cycles[0][2] < 1.1 * cycles[0][4]
+    assert cycles[1][2] > 1.5 * cycles[1][4]
+
+
+def test_weights_that_the_second_cache_does_not_keep_take_longer():
+    machine = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=znver4"), cores=1)
+    small, large = (
+        recurrent_candidates((9, 1, n), (1, 4 * n, n), FLOAT32, machine)[0].cycles / n**2 for n in (128, 1024)
+    )
+    assert large > 1.5 * small
+    directions = recurrent_candidates((9, 1, 128), (2, 512, 128), FLOAT32, machine)[0].cycles
+    assert directions == 2 * small * 128**2
+
+
+def test_devices_have_no_tiles_to_choose():
+    assert recurrent_candidates((9, 1, 128), (1, 512, 128), FLOAT32, Machine.of("opencl")) == []
 
 
 def test_small_steps_are_not_shared(run_views, view, error, random):

@@ -138,6 +138,20 @@ def cycles_in_passes(
     return _mean(work, parts, with_weights, machine)
 
 
+def repeated_cycles(first: float, others: float, weights: int, vectors: int, parts: int, machine: Machine) -> float:
+    """The cycles of all cores together for work in equal parts that is repeated with the same weights. Each core reads
+    its share of them from the cache that keeps it, beside the `first` part of the work, not beside the `others`."""
+    work = first + others
+
+    def with_weights(own: float, cores: int) -> float:
+        share = weights // cores
+        transfer = share / bytes_per_cycle(share, machine)
+        reading = max(own * first / work, transfer) + machine.rates.streamed / vectors * transfer
+        return reading + own * others / work
+
+    return _mean(work, parts, with_weights, machine)
+
+
 def _mean(
     work: float, parts: int, with_weights: Callable[[float, int], float], machine: Machine, shared: int = 0
 ) -> float:

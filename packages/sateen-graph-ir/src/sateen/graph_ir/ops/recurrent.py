@@ -10,6 +10,8 @@ from typing import ClassVar
 from sateen.graph_ir.ir import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import recurrent
+from sateen.topi.computations.recurrent import GateTiles
+from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
 from sateen.topi.types import View
@@ -29,6 +31,7 @@ class Recurrent(Operator):
     to those that take them. `clip` limits the arguments of activations.
     """
 
+    methods: ClassVar[tuple[type[Method], ...]] = (GateTiles,)
     gates: ClassVar[int]
     states: ClassVar[int]
     usual: ClassVar[tuple[str, ...]]
@@ -86,11 +89,19 @@ class Recurrent(Operator):
         grouped = tuple(tuple(all_of_them[d * count : (d + 1) * count]) for d in range(len(backwards)))
         return recurrent.Settings(grouped, backwards, self.clip)
 
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        x, _, recurrence = (t for t in inputs[:3] if t is not None)
+        return recurrent.recurrent_candidates(x.static_shape, recurrence.static_shape, x.dtype, machine)
+
+    def layouts_by(
+        self, method: GateTiles | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
+        """The panels of recurrent weights are those of the method."""
         packed = recurrent.weight_layout(machine, inputs[0].dtype)
-        yield LayoutChoice((None, packed, packed, *[None] * (len(inputs) - 3)), (None,) * len(outputs))
+        own = packed if method is None else recurrent.weight_layout(machine, inputs[0].dtype, method.vectors)
+        yield LayoutChoice((None, packed, own, *[None] * (len(inputs) - 3)), (None,) * len(outputs))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         """The operations of the products with weight and recurrence at each time step."""
@@ -118,10 +129,10 @@ class LSTM(Recurrent):
     def compute(
         self, x: View, weight: View, recurrence: View, bias: View | None = None, lengths: View | None = None,
         hidden: View | None = None, cell: View | None = None, peepholes: View | None = None, *,
-        outputs: Sequence[TensorType],
+        outputs: Sequence[TensorType], method: GateTiles | None = None,
     ) -> Computation:  # fmt: skip
         operands = recurrent.Inputs(x, weight, recurrence, bias, lengths, hidden, cell, peepholes)
-        return recurrent.lstm(operands, self.settings(), self.input_forget)
+        return recurrent.lstm(operands, self.settings(), self.input_forget, method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +152,10 @@ class GRU(Recurrent):
 
     def compute(
         self, x: View, weight: View, recurrence: View, bias: View | None = None, lengths: View | None = None,
-        initial: View | None = None, *, outputs: Sequence[TensorType],
+        initial: View | None = None, *, outputs: Sequence[TensorType], method: GateTiles | None = None,
     ) -> Computation:  # fmt: skip
-        return recurrent.gru(
-            recurrent.Inputs(x, weight, recurrence, bias, lengths, initial), self.settings(), self.linear_before_reset
-        )
+        operands = recurrent.Inputs(x, weight, recurrence, bias, lengths, initial)
+        return recurrent.gru(operands, self.settings(), self.linear_before_reset, method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +174,10 @@ class RNN(Recurrent):
 
     def compute(
         self, x: View, weight: View, recurrence: View, bias: View | None = None, lengths: View | None = None,
-        initial: View | None = None, *, outputs: Sequence[TensorType],
+        initial: View | None = None, *, outputs: Sequence[TensorType], method: GateTiles | None = None,
     ) -> Computation:  # fmt: skip
-        return recurrent.rnn(recurrent.Inputs(x, weight, recurrence, bias, lengths, initial), self.settings())
+        operands = recurrent.Inputs(x, weight, recurrence, bias, lengths, initial)
+        return recurrent.rnn(operands, self.settings(), method)
 
 
 OPS = (GRU, LSTM, RNN)

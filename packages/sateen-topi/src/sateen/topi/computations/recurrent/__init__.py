@@ -6,6 +6,18 @@ of the batch's states and the recurrent weights, and each cell's update, in vect
 
 from sateen.topi.computations.recurrent.activations import ACTIVATIONS, Activation
 from sateen.topi.computations.recurrent.cells import gru, lstm, rnn
+from sateen.topi.computations.recurrent.methods import GateTiles, recurrent_candidates
 from sateen.topi.computations.recurrent.operands import Inputs, Settings, weight_layout
 
-__all__ = ["ACTIVATIONS", "Activation", "Inputs", "Settings", "gru", "lstm", "rnn", "weight_layout"]
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "GateTiles",
+    "Inputs",
+    "Settings",
+    "gru",
+    "lstm",
+    "recurrent_candidates",
+    "rnn",
+    "weight_layout",
+]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from sateen.tensor_ir.te import Expr
 from sateen.topi.computations.recurrent.block_step import BlockStep
 from sateen.topi.computations.recurrent.layer import Layer
+from sateen.topi.computations.recurrent.methods import GateTiles
 from sateen.topi.computations.recurrent.operands import Inputs, Settings, require_layer
 from sateen.topi.computations.recurrent.step import Step, StepOperands
 from sateen.topi.schedules import Computation, loops
@@ -20,31 +21,36 @@ Gates = Callable[[int], Expr]
 """The argument of a gate, by its number, as far as it is a sum of products and biases."""
 
 
-def lstm(inputs: Inputs, settings: Settings, input_forget: bool = False) -> Computation:
+def lstm(
+    inputs: Inputs, settings: Settings, input_forget: bool = False, method: GateTiles | None = None
+) -> Computation:
     """Y [time, direction, batch, hidden], the last hidden and cell states [direction, batch, hidden]; gates i o f c."""
     require_layer("lstm", inputs, settings, 4, 3)
     layer = Layer(
         inputs, settings, 4, 2,
-        lambda step: _lstm_step(step, input_forget), lambda step: _lstm_by_blocks(step, input_forget),
+        lambda step: _lstm_step(step, input_forget), lambda step: _lstm_by_blocks(step, input_forget), method,
     )  # fmt: skip
     return layer.computation()
 
 
-def gru(inputs: Inputs, settings: Settings, linear_before_reset: bool = False) -> Computation:
+def gru(
+    inputs: Inputs, settings: Settings, linear_before_reset: bool = False, method: GateTiles | None = None
+) -> Computation:
     """Y [time, direction, batch, hidden] and the last hidden state [direction, batch, hidden]; gates z r h."""
     require_layer("gru", inputs, settings, 3, 2)
     layer = Layer(
         inputs, settings, 3, 1,
         lambda step: _gru_step(step, linear_before_reset), lambda step: _gru_by_blocks(step, linear_before_reset),
+        method,
     )  # fmt: skip
     layer.separate_gate = 2 if linear_before_reset else None
     return layer.computation()
 
 
-def rnn(inputs: Inputs, settings: Settings) -> Computation:
+def rnn(inputs: Inputs, settings: Settings, method: GateTiles | None = None) -> Computation:
     """Y [time, direction, batch, hidden] and the last hidden state [direction, batch, hidden]."""
     require_layer("rnn", inputs, settings, 1, 1)
-    return Layer(inputs, settings, 1, 1, _rnn_step, _rnn_by_blocks).computation()
+    return Layer(inputs, settings, 1, 1, _rnn_step, _rnn_by_blocks, method).computation()
 
 
 def _lstm_cell(step: StepOperands, gates: Gates, j: Expr, cell: Expr, input_forget: bool) -> tuple[Expr, Expr]:

@@ -13,6 +13,7 @@ from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import ir_builder
 from sateen.topi.computations.products import matmul
 from sateen.topi.computations.recurrent.block_step import BlockStep
+from sateen.topi.computations.recurrent.methods import GateTiles
 from sateen.topi.computations.recurrent.operands import Inputs, Settings
 from sateen.topi.computations.recurrent.step import Step, read_element
 from sateen.topi.schedules import (
@@ -35,9 +36,9 @@ class Layer:
 
     def __init__(
         self, inputs: Inputs, settings: Settings, gates: int, states: int,
-        step: Callable[[Step], None], block_step: Callable[[BlockStep], None],
+        step: Callable[[Step], None], block_step: Callable[[BlockStep], None], method: GateTiles | None,
     ) -> None:  # fmt: skip
-        self.inputs, self.settings, self.gates, self.states = inputs, settings, gates, states
+        self.inputs, self.settings, self.gates, self.states, self.method = inputs, settings, gates, states, method
         self.step, self.block_step = step, block_step
         self.time, self.batch, _ = inputs.x.shape
         self.directions, _, self.hidden = inputs.recurrence.shape
@@ -157,9 +158,11 @@ class Layer:
         if self.inputs.lengths is not None:
             with loops(ib, (self.time, self.directions, self.batch, self.hidden), lanes) as i:
                 y[tuple(i)] = te.const(0, y.dtype)
-        step = Step(
-            self.inputs, self.settings, ib, given, lambda d, t, b, g: gate_input[d, t * self.batch + b, g], states
-        )
+
+        def fed(d: Expr, t: Expr, b: Expr, g: Expr) -> Expr:
+            return gate_input[d, t * self.batch + b, g]
+
+        step = Step(self.inputs, self.settings, ib, given, fed, states, self.method)
         for d in range(self.directions):
             with ib.for_range(0, self.time, "step") as number:
                 step.enter(d, number)

@@ -15,10 +15,8 @@ from sateen.topi.computations.arguments import (
     require_views,
 )
 from sateen.topi.computations.recurrent.activations import ACTIVATIONS, Activation
+from sateen.topi.computations.recurrent.methods import USUAL_VECTORS
 from sateen.topi.types import Block, Layout, View
-
-VECTORS = 4
-"""The vectors of gates in a panel of weights, which are summed together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,12 @@ class Settings:
     clip: float | None = None
 
 
-def weight_layout(machine: Machine, dtype: DType) -> Layout | None:
-    """The layout of weights of a type for a machine: in reading order, panels of VECTORS vectors of gates, term by
+def weight_layout(machine: Machine, dtype: DType, vectors: int = USUAL_VECTORS) -> Layout | None:
+    """The layout of weights of a type for a machine: in reading order, panels of `vectors` vectors of gates, term by
     term. None is row-major, for devices whose threads read a row together."""
     if machine.gpu is not None and machine.gpu.runs_in_step:
         return None
-    return Layout((0, 1, 2, Block(1, VECTORS * machine.lanes(dtype))))
+    return Layout((0, 1, 2, Block(1, vectors * machine.lanes(dtype))))
 
 
 def require_layer(operator: str, inputs: Inputs, settings: Settings, gates: int, activations: int) -> None:

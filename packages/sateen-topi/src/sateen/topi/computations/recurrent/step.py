@@ -8,19 +8,15 @@ from typing import Any
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import Expr, Scope
-from sateen.tensor_ir.targets import least_registers
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations.recurrent.activations import limited
-from sateen.topi.computations.recurrent.operands import VECTORS, Inputs, Settings
-from sateen.topi.schedules import balanced, loop_kind, vector_of
+from sateen.topi.computations.recurrent.methods import USUAL_VECTORS, GateTiles, default_tiles
+from sateen.topi.computations.recurrent.operands import Inputs, Settings
+from sateen.topi.schedules import loop_kind, vector_of
 from sateen.topi.types import View
 
 GateInput = Callable[[Expr, Expr, Expr, Expr], Expr]
 """The part of the input in a gate element: (direction, time, sequence, element)."""
-
-LEAST_ROWS = 3
-"""The least sequences of the batch in a register tile, even if the registers can't hold weights besides the sums: with
-fewer, loads take longer than multiply-adds."""
 
 
 class StepOperands:
@@ -97,11 +93,15 @@ class Step(StepOperands):
         given: dict[int, BufferPointer],
         gate_input: GateInput,
         states: Sequence[BufferPointer],
+        method: GateTiles | None,
     ) -> None:
         super().__init__(inputs, settings, ib, given, gate_input)
         self.hidden, self.cell = states[0], states[-1]
         self.lanes = vector_of(inputs.x)
         self.panel = inputs.recurrence.layout.block_of(1)
+        vectors = USUAL_VECTORS if method is None else method.vectors
+        self.panel_lanes = self.panel // vectors if self.panel % vectors == 0 else self.panel
+        self.tiles = method or default_tiles(self.batch, self.panel_lanes * self.hidden.dtype.bytes)
         width = -(-self.width // self.panel) * self.panel
         self.gates = ib.allocate(self.hidden.dtype, (self.batch, width), name="gates")
 
@@ -129,10 +129,8 @@ class Step(StepOperands):
         Elements in the same panels are set as well. A thread takes the same panels in each step, in odd ones from the
         last to the first: of those that its cache can't hold together it holds the last ones when the next step begins.
         """
-        ib, batch = self.ib, self.batch
+        ib, batch, rows = self.ib, self.batch, self.tiles.rows
         low, high = first // self.panel, -(-end // self.panel)
-        registers = least_registers(self._lanes * self.hidden.dtype.bytes)
-        rows = balanced(batch, max(LEAST_ROWS, (registers - 1 - VECTORS) // VECTORS))
         kind = loop_kind(batch * (end - first) * self.size // 8)
         with ib.for_range(low, high, "panel", kind, alternate=kind == "parallel") as panel:
             with ib.for_range(0, batch // rows, "bo") as tile:
@@ -140,13 +138,9 @@ class Step(StepOperands):
             if batch % rows:
                 self._tile(panel, te.const(batch // rows * rows), batch % rows, state)
 
-    @property
-    def _lanes(self) -> int:
-        return self.panel // VECTORS if self.panel % VECTORS == 0 else self.panel
-
     def _tile(self, panel: Expr, start: Expr, rows: int, state: Callable[[Expr, Expr], Expr]) -> None:
         """The gates of a panel for some rows of the batch, summed in registers."""
-        ib, lanes, recurrence = self.ib, self._lanes, self.inputs.recurrence
+        ib, lanes, recurrence = self.ib, self.panel_lanes, self.inputs.recurrence
         weights = self.given[id(recurrence)]
         sums = ib.allocate(self.gates.dtype, (rows, self.panel), Scope.REGISTER, "sums")
 
