@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sateen.graph_ir.evaluate import NativeEvaluator, work_of
+from sateen.graph_ir.evaluate import NativeEvaluator, by_kernel, work_of
 from sateen.graph_ir.ir import GraphBuilder, Symbol, TensorType
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Add, Concat, Slice
@@ -55,7 +55,7 @@ def test_layouts_and_fused_nodes_do_not_change_values():
     assert np.array_equal(interpret(fuse(graph), {"x": x})["y"], data + 1)
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (200, 150)])
+@pytest.mark.parametrize("shape", [(3, 4), (400, 350)])
 def test_nodes_are_evaluated_from_their_definition_or_natively(parse, shape):
     graph = parse(f"input %x: float32{list(shape)}\n%y = multiply(%x, %x)\noutput %y")
     (node,) = graph.nodes
@@ -66,6 +66,22 @@ def test_nodes_are_evaluated_from_their_definition_or_natively(parse, shape):
     for given in (x, anywhere):
         (y,) = NativeEvaluator().evaluate(node, [given, given])
         assert np.array_equal(y, x * x)
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected", "size", "counts"),
+    [("multiply(%x, %x)", np.square, 40_000, [0, 0, 0, 1, 1]), ("cum_sum(%x) {axis=0}", np.cumsum, 3000, [0, 1, 1])],
+    ids=["expression", "loops"],
+)
+def test_a_kernel_is_compiled_when_nodes_of_a_kind_are_much_work(operation, expected, size, counts, parse, monkeypatch):
+    compiled, build = [], by_kernel.build_functions
+    monkeypatch.setattr(by_kernel, "build_functions", lambda functions: compiled.append(functions) or build(functions))
+    (node,) = parse(f"input %x: int64[{size}]\n%y = {operation}\noutput %y").nodes
+    x, evaluator = np.arange(size), NativeEvaluator()
+    for count in counts:
+        (y,) = evaluator.evaluate(node, [x] * len(node.inputs))
+        assert np.array_equal(y, expected(x))
+        assert len(compiled) == count
 
 
 @pytest.mark.parametrize(
