@@ -221,6 +221,17 @@ def test_inputs_and_modes_that_do_not_fit_are_refused(
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize(("dtype", "result"), [("float32", "float32"), ("float16", "float32"), ("float64", "float64")])
+def test_a_normalisation_by_root_mean_square(run_node: Callable[..., list[Array]], dtype: str, result: str) -> None:
+    """The result has the type of the scale."""
+    x, scale = RANDOM.standard_normal((4, 6, 5)).astype(dtype), RANDOM.standard_normal((6, 5)).astype(result)
+    (y,) = run_node("RMSNormalization", {"x": x, "scale": scale}, axis=-2, epsilon=0.5)
+    wide = x.astype("float64")
+    expected = wide / np.sqrt((wide**2).mean((1, 2), keepdims=True) + 0.5) * scale
+    assert y.dtype == np.dtype(result)
+    np.testing.assert_allclose(y, expected, rtol=2e-3 if dtype == "float16" else 1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(("dtype", "outputs"), [("float32", 3), ("float32", 2), ("float64", 3)])
 def test_statistics_of_a_layer_normalisation(run_node: Callable[..., list[Array]], dtype: str, outputs: int) -> None:
     """As exact far from zero as the output is: no difference of squares."""

@@ -206,6 +206,7 @@ CASES: list[Case] = [
     (normalization.InstanceNormalization(), (f(*IMAGE), f(8), f(8))),
     (normalization.GroupNormalization(2), (f(*IMAGE), f(8), f(8))),
     (normalization.LayerNormalization(2), (f(3, 9, 5), f(5), f(5))),
+    (normalization.RmsNormalization(2), (f(3, 9, 5), f(5))),
     (normalization.LRN(3, 0.1), (f(*IMAGE),)),
     (normalization.LpNormalization(1), (f(3, 9, 5),)),
     (softmaxes.Softmax(2), (f(3, 9, 5),)),

@@ -47,6 +47,13 @@ def test_layer(check_op):
     check_op(ops.LayerNormalization(2), [X, scale, bias], [expected.astype("float32")])
 
 
+def test_by_root_mean_square(check_op):
+    scale = RANDOM.standard_normal(6).astype("float32")
+    expected = X / np.sqrt((X.astype(np.float64) ** 2).mean((2, 3), keepdims=True) + 1e-2)
+    check_op(ops.RmsNormalization(2, 1e-2), [X, scale], [(expected * scale).astype("float32")])
+    check_op(ops.RmsNormalization(2, 1e-2), [X], [expected.astype("float32")])
+
+
 def test_across_channels_and_by_a_norm(check_op):
     wide = X.astype(np.float64) ** 2
     around = np.pad(wide, ((0, 0), (1, 1), (0, 0), (0, 0)))
@@ -64,6 +71,8 @@ def test_across_channels_and_by_a_norm(check_op):
         (ops.GroupNormalization(3), [(1, 4, 5), (4,), (4,)], "4 channels can't be divided into 3 groups"),
         (ops.LayerNormalization(1), [(2, 5), (4,)], "scale float32[4] does not broadcast to data float32[2, 5]"),
         (ops.LayerNormalization(2), [(2, 5), (5,)], "expects an axis in [0, 2), found 2"),
+        (ops.RmsNormalization(1), [(2, 5), (4,)], "scale float32[4] does not broadcast to data float32[2, 5]"),
+        (ops.RmsNormalization(2), [(2, 5), (5,)], "expects an axis in [0, 2), found 2"),
         (ops.LpNormalization(1, 3), [(2, 5)], "expects p of 1 or 2, found 3"),
         (ops.LRN(0), [(1, 4, 5)], "expects a size of at least 1, found 0"),
         (ops.LRN(3), [(1, 4)], "expects data [N, C, …] of rank 3 or more, found rank 2"),
@@ -78,8 +87,9 @@ def test_operands_that_don_t_fit_are_refused(op, shapes, message):
     ("layout", "channels", "taken"),
     [("aDbc16d", 48, "aDbc16d"), ("aDbc8d", 48, None), ("aDbc16d", 40, None), ("acbd", 48, None), ("abcd", 48, None)],
 )
-def test_layer_reads_channels_in_blocks_of_whole_vectors(layout, channels, taken):
+@pytest.mark.parametrize("op", [ops.LayerNormalization(3), ops.RmsNormalization(3)])
+def test_rows_of_channels_in_blocks_of_whole_vectors_are_read_there(op, layout, channels, taken):
     data, scale = TensorType.of("float32", (1, 5, 6, channels), Layout.parse(layout)), TensorType.of("float32", (1,))
     machine = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")
-    first = next(iter(ops.LayerNormalization(3).layouts([data, scale], [data], machine)))
+    first = next(iter(op.layouts([data, scale], [data], machine)))
     assert [given and str(given) for given in (*first.inputs, *first.outputs)] == [taken, None, None]

@@ -328,6 +328,16 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
             "layer_normalization: expected axis of 0 to 2, fou",
         ),
     ],
+    normalization.rms_normalization: [
+        (
+            lambda: normalization.rms_normalization(X, V, 2, 1e-5),
+            r"rms_normalization: expected scale that broadcasts to",
+        ),
+        (
+            lambda: normalization.rms_normalization(X, None, 3, 1e-5),
+            "rms_normalization: expected axis of 0 to 2, found",
+        ),
+    ],
     normalization.group_normalization: [
         (
             lambda: normalization.group_normalization(X, V, V, 2, 1e-5),

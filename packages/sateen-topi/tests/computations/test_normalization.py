@@ -46,6 +46,19 @@ def test_layer_of_channels_in_blocks(run_views, view, error, random, channels, b
     assert error(y, standardized(x, (3,)) * scale + bias) < 1e-5
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((2, 5, 64), 2), ((3, 7, 5), 1), ((19,), 0), ((4, 1), 1)])
+def test_root_mean_square_of_rows(run_views, view, error, random, shape, axis):
+    x = (random.standard_normal(shape) * 2 + 3).astype("float32")
+    scale = random.standard_normal(shape[axis:]).astype("float32")
+    squares = (x.astype("float64") ** 2).mean(tuple(range(axis, x.ndim)), keepdims=True)
+    expected = x / np.sqrt(squares + EPSILON)
+    operands = [view(x, "x"), view(scale, "s")]
+    (y,) = run_views(normalization.rms_normalization(*operands, axis, EPSILON), operands, [x, scale])
+    assert error(y, expected * scale) < 1e-5
+    (y,) = run_views(normalization.rms_normalization(operands[0], None, axis, EPSILON), operands[:1], [x])
+    assert error(y, expected) < 1e-5
+
+
 GROUPS = [((1, 8, 12, 12), 8), ((2, 30, 7, 9), 5), ((2, 6, 5, 4, 3), 3), ((2, 8, 19), 2)]
 
 

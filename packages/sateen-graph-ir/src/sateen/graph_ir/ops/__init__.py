@@ -109,6 +109,7 @@ from sateen.graph_ir.ops.normalization import (
     InstanceNormalization,
     LayerNormalization,
     LpNormalization,
+    RmsNormalization,
 )
 from sateen.graph_ir.ops.placement import CopyTo
 from sateen.graph_ir.ops.pooling import (
@@ -298,6 +299,7 @@ __all__ = [
     "Relu",
     "Reshape",
     "Resize",
+    "RmsNormalization",
     "RoiAlign",
     "RoiPool",
     "Round",

@@ -114,13 +114,7 @@ class LayerNormalization(Operator):
     epsilon: float = 1e-5
 
     def infer(self, data: TensorType, scale: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
-        for name, found in (("scale", scale), ("bias", bias)):
-            if found is None:
-                continue
-            offset = data.rank - found.rank
-            fits = offset >= 0 and all(n in (1, data.shape[offset + d]) for d, n in enumerate(found.shape))
-            require(fits, self, f"{name} {found} does not broadcast to data {data}")
-        return infer_along_axis(self, data, self.axis)
+        return _infer_rows(self, data, self.axis, scale=scale, bias=bias)
 
     def compute(
         self, data: View, scale: View | None = None, bias: View | None = None, *, outputs: Sequence[TensorType]
@@ -130,16 +124,49 @@ class LayerNormalization(Operator):
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        """Rows of a last axis in blocks of whole vectors are read where they are, such as the channels of a
-        convolution."""
-        data, *others = inputs
-        last, rest = data.rank - 1, (None,) * len(others)
-        layout = data.memory_layout
-        block = layout.block_of(last)
-        is_read = self.axis == last and layout.order[-1] == Block(last, block) and not layout.pads(data.static_shape)
-        if is_read and block % machine.lanes(data.dtype) == 0:
-            yield LayoutChoice((data.layout, *rest), (None,))
-        yield LayoutChoice((None, *rest), (None,))
+        return _layouts_of_rows(self.axis, inputs, machine)
+
+
+@dataclass(frozen=True, slots=True)
+class RmsNormalization(Operator):
+    """x / sqrt(mean of x² + epsilon) · scale over the axes from `axis` on (ONNX, opset 23); scale may be absent."""
+
+    axis: int
+    epsilon: float = 1e-5
+
+    def infer(self, data: TensorType, scale: TensorType | None = None) -> tuple[TensorType, ...]:
+        return _infer_rows(self, data, self.axis, scale=scale)
+
+    def compute(self, data: View, scale: View | None = None, *, outputs: Sequence[TensorType]) -> Computation:
+        return normalization.rms_normalization(data, scale, self.axis, self.epsilon)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
+        return _layouts_of_rows(self.axis, inputs, machine)
+
+
+def _infer_rows(op: Operator, data: TensorType, axis: int, **operands: TensorType | None) -> tuple[TensorType, ...]:
+    """The data's type. Raises InferenceError if an operand does not broadcast to it."""
+    for name, found in operands.items():
+        if found is None:
+            continue
+        offset = data.rank - found.rank
+        fits = offset >= 0 and all(n in (1, data.shape[offset + d]) for d, n in enumerate(found.shape))
+        require(fits, op, f"{name} {found} does not broadcast to data {data}")
+    return infer_along_axis(op, data, axis)
+
+
+def _layouts_of_rows(axis: int, inputs: Sequence[TensorType], machine: Machine) -> Iterable[LayoutChoice]:
+    """Rows of a last axis in blocks of whole vectors are read where they are, such as the channels of a convolution."""
+    data, *others = inputs
+    last, rest = data.rank - 1, (None,) * len(others)
+    layout = data.memory_layout
+    block = layout.block_of(last)
+    is_read = axis == last and layout.order[-1] == Block(last, block) and not layout.pads(data.static_shape)
+    if is_read and block % machine.lanes(data.dtype) == 0:
+        yield LayoutChoice((data.layout, *rest), (None,))
+    yield LayoutChoice((None, *rest), (None,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,5 +202,8 @@ class LpNormalization(Operator):
         return normalization.lp_normalization(data, self.axis, self.p)
 
 
-OPS = (BatchNormalization, GroupNormalization, InstanceNormalization, LRN, LayerNormalization, LpNormalization)
+OPS = (
+    BatchNormalization, GroupNormalization, InstanceNormalization, LRN, LayerNormalization, LpNormalization,
+    RmsNormalization,
+)  # fmt: skip
 """The operators of this file."""

@@ -9,6 +9,7 @@ from sateen.graph_ir.passes.choose_methods import Known, choose_methods, nothing
 from sateen.graph_ir.passes.fold_constants import fold_constants
 from sateen.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from sateen.graph_ir.passes.fuse_attention import fuse_attention
+from sateen.graph_ir.passes.fuse_normalizations import fuse_normalizations
 from sateen.graph_ir.passes.infer_types import infer_types
 from sateen.graph_ir.passes.join_moves import join_moves
 from sateen.graph_ir.passes.move_pools_up import move_pools_up
@@ -85,7 +86,7 @@ def _before_methods(numerics: str, machine: Machine) -> Pipeline:
         join_moves,
         *(() if numerics == "strict" else (move_pools_up,)),
         share_equal_nodes,
-        *(() if numerics == "strict" else (fuse_attention,)),
+        *(() if numerics == "strict" else (fuse_normalizations, fuse_attention)),
         remove_dead_nodes,
         *(() if numerics == "strict" else (partial(widen_short_floats, machine=machine),)),
     )

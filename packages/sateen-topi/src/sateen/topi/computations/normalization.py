@@ -84,12 +84,7 @@ def _square(e: Expr) -> Expr:
 
 def layer_normalization(x: View, scale: View | None, bias: View | None, axis: int, epsilon: float) -> Computation:
     """(x - mean) / sqrt(variance + epsilon) · scale + bias over axes from `axis` on; scale and bias broadcast to x."""
-    named = {name: v for name, v in (("scale", scale), ("bias", bias)) if v is not None}
-    require_views("layer_normalization", x=x, **named)
-    require_floats("layer_normalization", x=x)
-    require_axis("layer_normalization", axis, x.ndim)
-    for name, view in named.items():
-        require_broadcast("layer_normalization", name, view, x.shape)
+    _require_rows("layer_normalization", x, axis, scale=scale, bias=bias)
     kind = accumulator_type(x.dtype)
     rows = Rows(x.shape, axis, x.ndim)
     moments = _Moments(rows, lambda o, r, i: x(*rows.index(o, r, i)), kind, epsilon)
@@ -104,6 +99,34 @@ def layer_normalization(x: View, scale: View | None, bias: View | None, axis: in
         return result.astype(x.dtype)
 
     return rows.computation(value, "layer_normalization")
+
+
+def _require_rows(operator: str, x: View, axis: int, **operands: View | None) -> None:
+    """Floating-point data with that axis, and operands that broadcast to it, or are absent."""
+    named = {name: v for name, v in operands.items() if v is not None}
+    require_views(operator, x=x, **named)
+    require_floats(operator, x=x)
+    require_axis(operator, axis, x.ndim)
+    for name, view in named.items():
+        require_broadcast(operator, name, view, x.shape)
+
+
+def rms_normalization(x: View, scale: View | None, axis: int, epsilon: float) -> Computation:
+    """x / sqrt(mean of x² + epsilon) · scale over axes from `axis` on; scale broadcasts to x."""
+    _require_rows("rms_normalization", x, axis, scale=scale)
+    kind = accumulator_type(x.dtype)
+    rows = Rows(x.shape, axis, x.ndim)
+    size = float(rows.length)
+    squares = rows.reduction(te.sum, lambda o, r, i: _square(x(*rows.index(o, r, i)).astype(kind)), "squares")
+    inverse = rows.statistic(lambda o, i: 1.0 / te.sqrt(squares(o, i) / size + epsilon), "inverse")
+
+    def value(*index: Expr) -> Expr:
+        result = x(*index).astype(kind) * inverse(*rows.row_of(index))
+        if scale is not None:
+            result = result * element(scale, index).astype(kind)
+        return result.astype(x.dtype)
+
+    return rows.computation(value, "rms_normalization")
 
 
 def group_normalization(x: View, scale: View, bias: View, groups: int, epsilon: float) -> Computation:

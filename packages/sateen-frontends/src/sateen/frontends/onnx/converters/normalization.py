@@ -92,6 +92,15 @@ def _layer_normalization(node: OnnxNode) -> Operand | tuple[Operand, ...]:
     return (normalised, mean, node.result(Reciprocal(), spread, output=2))[: len(node.outputs)]
 
 
+def rms_normalization(node: OnnxNode) -> Operand:
+    """Means are in float32 at least (stash_type); the scale has the type of the result."""
+    op = ops.RmsNormalization(axis=node.axis(node.rank(0)), epsilon=node.number("epsilon"))
+    if node.dtype(0) == node.dtype(1):
+        return node.result(op, node.value(0), node.value(1))
+    normalised = node.step(Cast(dtype=node.dtype(1)), node.step(op, node.value(0)))
+    return node.result(Multiply(), normalised, node.value(1))
+
+
 def _group_normalization(node: OnnxNode) -> Operand:
     """Scale and bias are per channel; opset 18 to 20 have them per group."""
     if node.version < 21:
@@ -139,5 +148,6 @@ NORMALIZATION: dict[str, Converter] = {
     "LayerNormalization": _layer_normalization,
     "LogSoftmax": _softmax,
     "LpNormalization": _lp_normalization,
+    "RMSNormalization": rms_normalization,
     "Softmax": _softmax,
 }

@@ -9,6 +9,7 @@ import numpy as np
 from sateen.frontends.core.channels import result_channels_last, to_channels_first
 from sateen.frontends.core.operands import Operand, require_few
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.converters.normalization import rms_normalization
 from sateen.frontends.onnx.microsoft.activations import with_bias
 from sateen.frontends.onnx.microsoft.description import Description
 from sateen.frontends.onnx.node import OnnxNode
@@ -21,11 +22,9 @@ from sateen.graph_ir.ops import (
     GroupNormalization,
     LayerNormalization,
     Multiply,
-    Reciprocal,
-    ReduceMean,
     ReduceSum,
+    RmsNormalization,
     Sigmoid,
-    Sqrt,
 )
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
@@ -34,19 +33,10 @@ _SUM = 3
 """The output of SkipLayerNormalization that is the sum before the normalisation."""
 
 
-def _root_mean_square(node: OnnxNode, data: Value, scale: Value, axis: int, *, is_result: bool = True) -> Value:
-    """data / √(mean(data²) + epsilon) · scale, over the axes from `axis` on."""
-    dtype = data.type.dtype
-    mean = node.step(ReduceMean(axes=tuple(range(axis, data.type.rank))), node.step(Multiply(), data, data))
-    spread = node.step(Sqrt(), node.step(Add(), mean, node.literal(node.number("epsilon"), dtype)))
-    normal = node.step(Multiply(), data, node.step(Reciprocal(), spread))
-    return node.result(Multiply(), normal, scale) if is_result else node.step(Multiply(), normal, scale)
-
-
 def _simplified(node: OnnxNode) -> Operand:
     if any(node.outputs[1:]):
         raise UnsupportedError("the inverse of the standard deviation is not supported", "drop the second output")
-    return _root_mean_square(node, node.value(0), node.value(1), node.axis(node.rank(0)))
+    return rms_normalization(node)
 
 
 def _skipped(node: OnnxNode, *bias: int) -> Value:
@@ -79,7 +69,8 @@ def _skip_layer(node: OnnxNode) -> Sequence[Operand]:
 
 def _skip_simplified(node: OnnxNode) -> Sequence[Operand]:
     total = _skipped(node, 3)
-    return _outputs(node, _root_mean_square(node, total, node.value(2), total.type.rank - 1), total)
+    op = RmsNormalization(axis=total.type.rank - 1, epsilon=node.number("epsilon"))
+    return _outputs(node, node.result(op, total, node.value(2)), total)
 
 
 def _embed_layer(node: OnnxNode) -> Sequence[Operand]:
