@@ -9,8 +9,7 @@ from math import prod
 import numpy as np
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops import Broadcast, MatMul, Reshape, Slice, Split, Transpose
-from sateen.graph_ir.ops.element_wise import Unary
+from sateen.graph_ir.ops import Broadcast, MatMul, Reshape, Slice, Split, Transpose, Unary
 from sateen.runtime import DeviceKind
 from sateen.topi.dimensions import numbers
 
