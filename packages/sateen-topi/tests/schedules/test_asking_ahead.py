@@ -16,6 +16,7 @@ from sateen.topi.computations.products import (
     strassen_matmul,
     strassen_weight_layout,
 )
+from sateen.topi.computations.recurrent import Activation, Inputs, Settings, rnn, weight_layout
 from sateen.topi.computations.windows import Window
 from sateen.topi.types import Block, Layout
 
@@ -24,7 +25,8 @@ AHEAD = replace(HOST, rates=replace(HOST.rates, streams=2, asks_ahead=True))
 SILENT = replace(HOST, rates=replace(HOST.rates, asks_ahead=False))
 WINDOW = Window((3, 3), (1, 1), (1, 1, 1, 1), (1, 1))
 LANES = HOST.lanes()
-SHAPES = ProductShapes(1, 40, 8 * LANES, 96, DType.of("float32"))
+FLOAT32 = DType.of("float32")
+SHAPES = ProductShapes(1, 40, 8 * LANES, 96, FLOAT32)
 
 
 def normal(random, *shape):
@@ -58,32 +60,39 @@ def direct(view, random):
     return conv(*operands, None, WINDOW, layout=Layout.blocked(4, 1, LANES)), operands, [x, y]
 
 
-@pytest.mark.parametrize("make", [product, strassen, by_winograd, direct])
+def recurrent_layer(view, random):
+    arrays = normal(random, 40, 1, 96), normal(random, 1, 8 * LANES, 96), normal(random, 1, 8 * LANES, 8 * LANES)
+    layouts = None, *[weight_layout(HOST, FLOAT32)] * 2
+    operands = [view(x, name, layout) for x, name, layout in zip(arrays, "xwr", layouts, strict=True)]
+    return rnn(Inputs(*operands), Settings(((Activation("Tanh"),),), (False,))), operands, list(arrays)
+
+
+@pytest.mark.parametrize("make", [product, strassen, by_winograd, direct, recurrent_layer])
 def test_results_are_the_same_bit_for_bit(run_views, view, random, make):
     computation, operands, arrays = make(view, random)
-    tensor = computation.outputs[0].tensor
+    tensors = [v.tensor for v in computation.outputs]
     found = []
     for machine in (SILENT, AHEAD):
-        schedule = te.create_schedule(tensor)
-        computation.schedule_on(machine)(schedule, tensor, machine)
-        loops = str(lower(schedule, [*(v.tensor for v in operands), tensor]))
+        schedule = te.create_schedule(tensors)
+        computation.schedule_on(machine)(schedule, tensors[0], machine)
+        loops = str(lower(schedule, [*(v.tensor for v in operands), *tensors]))
         assert ("prefetch" in loops) == (machine is AHEAD)
-        found += run_views(computation, operands, arrays, None, machine)
+        found.append(run_views(computation, operands, arrays, None, machine)[0])
     np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("cpu", ["sapphirerapids", "znver4"])
-@pytest.mark.parametrize("make", [product, by_winograd, direct])
+@pytest.mark.parametrize("make", [product, by_winograd, direct, recurrent_layer])
 def test_a_sum_asks_once_in_16_multiply_adds_or_more_and_spills_nothing(view, random, make, cpu):
     if HOST.lanes() != 16:
         pytest.skip("operands are in blocks of the host's vectors")
     target = f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}"
     machine = Machine.of(target)
     computation, operands, _ = make(view, random)
-    tensor = computation.outputs[0].tensor
-    schedule = te.create_schedule(tensor)
-    computation.schedule_on(machine)(schedule, tensor, machine)
-    text = build(schedule, [*(v.tensor for v in operands), tensor], target).assembly()
+    tensors = [v.tensor for v in computation.outputs]
+    schedule = te.create_schedule(tensors)
+    computation.schedule_on(machine)(schedule, tensors[0], machine)
+    text = build(schedule, [*(v.tensor for v in operands), *tensors], target).assembly()
     blocks = [block for block in re.split(r"\n\.LBB\w+:", text) if block.count("vfmadd") >= 16]
     assert blocks
     for block in blocks:

@@ -18,6 +18,7 @@ from sateen.topi.computations.recurrent.operands import Inputs, Settings
 from sateen.topi.computations.recurrent.step import Step, read_element
 from sateen.topi.schedules import (
     Computation,
+    ask_ahead,
     balanced,
     bind_elements,
     elements,
@@ -145,6 +146,8 @@ class Layer:
         gv, lane = part.split(g, min(lanes, extent_of(g.extent)))
         part.reorder(ko, ku, d, row, gv, lane)
         register_tile(part, ku, d, row, gv, lane)
+        if panel > 1:
+            ask_ahead(part, self.inputs.weight.tensor, ko, 2, self.time * self.batch, machine)
 
     def _body(self, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
         ib = ir_builder.create()
