@@ -1,5 +1,7 @@
 """Pass fuse_attention."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from sateen.graph_ir.ops import (
     Concat,
     Divide,
     Equal,
+    Exp,
     MatMul,
     Multiply,
     ReduceMax,
@@ -309,3 +312,98 @@ def test_random_attention_compiles_to_the_values(seed):
             given[v.name] = random.standard_normal(v.type.static_shape).astype(np.float32)
     with load(build(graph)) as model:
         np.testing.assert_allclose(model.run(given)["y"].numpy(), interpret(graph, given)["y"], rtol=1e-4, atol=1e-5)
+
+
+def heads(n, shape=(3, 1, 1), *, computed=False):
+    """A number for each head."""
+    data = np.linspace(0.5, 1.5, prod(shape)).reshape(shape).astype(n.dtype)
+    return n.g.add(Exp(), n.g.input("heads", n.dtype, shape)) if computed else n.g.parameter("heads", data)
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 1), (1, 3, 1, 1), (2, 3, 1, 1)])
+@pytest.mark.parametrize("computed", [False, True])
+def test_a_number_for_each_matrix_of_scores_is_one_for_its_queries(shape, computed):
+    n = Network()
+    scores = n.g.add(Multiply(), heads(n, shape, computed=computed), n.scores())
+    assert only_attention(n.finish(scores)) == Attention()
+
+
+def test_numbers_of_heads_with_one_for_all_and_a_mask():
+    n = Network()
+    scores = n.g.add(Multiply(), n.g.add(Divide(), n.scores(), heads(n)), n.number(0.5))
+    assert only_attention(n.finish(n.g.add(Add(), scores, n.g.input("mask", n.dtype, (6, 8))))) == Attention(scale=0.5)
+
+
+@pytest.mark.parametrize(
+    "build_scores",
+    [
+        lambda n: n.g.add(Multiply(), n.scores(), n.g.input("each", n.dtype, (3, 6, 1))),
+        lambda n: n.g.add(Multiply(), n.g.add(Add(), n.scores(), n.g.input("mask", n.dtype, (6, 8))), heads(n)),
+        lambda n: n.g.add(Divide(), heads(n), n.scores()),
+    ],
+    ids=["a number for each query", "a scaled mask", "divided numbers"],
+)
+def test_other_factors_stay(build_scores):
+    n = Network()
+    before = n.finish(build_scores(n))
+    assert fuse_attention(before) is before
+
+
+def test_numbers_of_heads_stay_in_half_precision():
+    """A query times a number may be too large where the score is not."""
+    n = Network("float16")
+    before = n.finish(n.g.add(Multiply(), n.scores(), heads(n)))
+    assert fuse_attention(before) is before
+
+
+@pytest.mark.parametrize(
+    ("stack", "mask"),
+    [
+        ((1, 2, 3), (1, 2, 1, 6, 8)),
+        ((1, 2, 3), (2, 3, 6, 8)),
+        ((1, 2, 3), (6, 8)),
+        ((2, 1, 3), (1, 1, 3, 1, 8)),
+        ((2, 3, 1), (1, 3, 1, 6, 8)),
+        ((6,), (6, 6, 8)),
+        ((6,), (1, 6, 8)),
+    ],
+)
+def test_masks_are_added_where_the_stack_has_another_shape(stack, mask):
+    n = Network()
+    scores = n.g.add(Add(), n.scores(), n.g.input("bias", n.dtype, (1, 3, 6, 8)))
+    total = n.g.add(Add(), n.g.add(Reshape((*stack, 6, 8)), scores), n.g.input("mask", n.dtype, mask))
+    assert only_attention(n.finish(n.g.add(Reshape((2, 3, 6, 8)), total))) == Attention()
+
+
+def test_a_mask_of_windows_is_repeated_for_each_picture():
+    """Swin: 2 pictures of 3 windows, and 2 heads."""
+    g = GraphBuilder("windows")
+    q, k, v = (g.input(name, "float32", (6, 2, 4, 5)) for name in "qkv")
+    scores = g.add(MatMul(), q, g.add(Transpose((0, 1, 3, 2)), k))
+    total = g.add(Add(), g.add(Reshape((2, 3, 2, 4, 4)), scores), g.input("mask", "float32", (1, 3, 1, 4, 4)))
+    weights = g.add(Softmax(3), g.add(Reshape((6, 2, 4, 4)), total))
+    g.output(g.add(MatMul(), weights, v))
+    assert only_attention(g.finish()) == Attention()
+
+
+def test_an_added_mask_that_is_reshaped_is_no_scores():
+    n = Network()
+    mask = n.g.add(Reshape((2, 3, 6, 8)), n.g.input("mask", n.dtype, (6, 6, 8)))
+    assert only_attention(n.finish(n.g.add(Add(), mask, n.scores()))) == Attention()
+
+
+@pytest.mark.parametrize(
+    "build_scores",
+    [
+        lambda n: n.g.add(Reshape((2, 3, 6, 8)), n.g.add(Reshape((2, 3, 48)), n.scores())),
+        lambda n: n.g.add(
+            Reshape((2, 3, 6, 8)),
+            n.g.add(Multiply(), n.g.add(Reshape((1, 2, 3, 6, 8)), n.scores()), heads(n, (1, 2, 1, 1, 1))),
+        ),
+    ],
+    ids=["other matrices", "numbers of another stack"],
+)
+def test_other_reshapes_stay(build_scores):
+    n = Network()
+    before = n.finish(build_scores(n))
+    assert fuse_attention(before) is before

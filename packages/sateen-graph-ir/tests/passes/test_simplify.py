@@ -131,6 +131,18 @@ def test_what_would_change_the_result_stays(check_unchanged, lines):
     check_unchanged(run, f"input %x: float32[1, 3, 4]\n{lines.replace('POOL', POOL)}\noutput %y")
 
 
+@pytest.mark.parametrize("operator", ["add", "subtract", "multiply", "divide"])
+def test_what_an_operator_broadcasts_is_not_broadcast_before(check, operator):
+    head = "input %x: float32[2, 3, 4]\ninput %b: float32[3, 1]"
+    before = f"%w = broadcast_to(%b) {{shape=(2, 3, 4)}}\n%y = {operator}(%x, %w)"
+    check(run, f"{head}\n{before}\noutput %y", f"{head}\n%y = {operator}(%x, %b)\noutput %y")
+
+
+def test_what_gives_a_result_its_shape_is_broadcast(check_unchanged):
+    head = "input %x: float32[3, 4]\ninput %b: float32[3, 1]"
+    check_unchanged(simplify, f"{head}\n%w = broadcast_to(%b) {{shape=(2, 3, 4)}}\n%y = add(%x, %w)\noutput %y")
+
+
 @pytest.mark.parametrize(
     ("axis", "index", "starts", "ends", "shape"),
     [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf, prod
 
 import numpy as np
 
-from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, NodeSpan, Value
 from sateen.graph_ir.ops import (
     Add,
     Attention,
@@ -26,6 +27,7 @@ from sateen.graph_ir.ops import (
     Where,
 )
 from sateen.runtime import DeviceKind
+from sateen.topi.operators import Operator
 
 EXCLUDING = -1e30
 """A score that is at most this, next to one of usual size, has a power of 0, exactly."""
@@ -38,12 +40,13 @@ def fuse_attention(graph: Graph) -> Graph:
         %p = softmax(%a) {axis=3}; %y = mat_mul(%p, %v)
         =>  %k = transpose(%kt) {permutation=(0, 1, 3, 2)}; %y = attention(%q, %k, %v, %mask) {scale=0.125}
 
-    Scaling by a number may be of q, k or the scores, by a product or a quotient; masks are added, or choose between
-    scores and a number. A constant mask that excludes the keys behind each query's becomes the query's reach: such keys
-    don't count, whatever their values are (docs/semantics.md). Sums over keys are in blocks, so it is left out with
-    numerics strict. Rows whose scores are all -inf may be chosen to be 0. Keys and values that are repeated for several
-    neighbours of a stack are read where they are. Nothing else may read what is between the products. On devices
-    nothing changes. Requires: static types.
+    Scaling by a number may be of q, k or the scores, by a product or a quotient; by a number for each matrix of the
+    stack, such as a head, it becomes one of q. Masks are added, also where a reshape arranges the stack in another way,
+    such as [batch · windows, heads] as [batch, windows, heads]; or they choose between scores and a number. A constant
+    mask that excludes the keys behind each query's becomes the query's reach: such keys don't count, whatever their
+    values are (docs/semantics.md). Sums over keys are in blocks, so it is left out with numerics strict. Rows whose
+    scores are all -inf may be chosen to be 0. Keys and values that are repeated for several neighbours of a stack are
+    read where they are. Nothing else may read what is between the products. Not on devices. Requires: static types.
     """
     rewriter = GraphRewriter(graph)
     finder = _Finder(graph)
@@ -67,8 +70,10 @@ class _Found:
     permutation: tuple[int, ...] = ()
     """How axes of k are to be permuted."""
     scale: float = 1.0
-    masks: list[Value] = field(default_factory=list)
-    """Those that are added."""
+    factors: list[tuple[Operator, Value]] = field(default_factory=list)
+    """Products and quotients of each matrix of scores with a number of its own."""
+    masks: list[tuple[Value, tuple[int, ...]]] = field(default_factory=list)
+    """Those that are added, with the shape that scores have there."""
     chooser: Value | None = None
     """The mask that chooses scores where it is true."""
     is_inverted: bool = False
@@ -138,7 +143,7 @@ class _Finder:
         if not isinstance(softmax.op, Softmax) or softmax.op.axis != scores.type.rank - 1:
             return None
         found = _Found(scores, scores, v, [softmax], empty_is_zero=is_chosen)
-        shape = scores.type.shape
+        shape = scores.type.static_shape
         is_scaled = False
         readers = 2 if is_chosen else 1
         while True:
@@ -146,20 +151,27 @@ class _Finder:
             if node is None:
                 return None
             found.spans.append(node)
+            here = scores.type.static_shape
             match node.op:
                 case MatMul():
                     found.q, found.k = _two(node)
-                    return found
+                    return found if here == shape else None
+                case Reshape() if (before := _with_other_stack(node)) is not None:
+                    scores = before
                 case Cast() if _is_float_cast(node):
                     (scores,) = (v for v in node.inputs if v is not None)
                 case Multiply() | Divide() if (number := self._number(node)) is not None:
                     scores, factor = number
                     found.scale *= factor
                     is_scaled = True
-                case Add() if not is_scaled and found.chooser is None and (parts := self._parts(node, shape)):
+                case Multiply() | Divide() if here == shape and (each := self._by_matrix(node)) is not None:
+                    scores, numbers = each
+                    found.factors.append((node.op, numbers))
+                    is_scaled = True
+                case Add() if not is_scaled and found.chooser is None and (parts := self._parts(node, here)):
                     scores, mask = parts
-                    found.masks.append(mask)
-                case Where() if not is_scaled and not found.masks and found.chooser is None:
+                    found.masks.append((mask, here))
+                case Where() if here == shape and not is_scaled and not found.masks and found.chooser is None:
                     chosen = self._chosen(node, shape)
                     if chosen is None:
                         return None
@@ -169,13 +181,22 @@ class _Finder:
 
     def _parts(self, node: Node, shape: Sequence[object]) -> tuple[Value, Value] | None:
         """The scores and what is added to them: of two values of the shape, what comes from a product or a scaled
-        one."""
+        one, before what comes from a reshape."""
         a, b = _two(node)
-        for scores, mask in ((a, b), (b, a)):
-            producer = self._alone(scores)
-            is_scores = producer is not None and isinstance(producer.op, (MatMul, Multiply, Divide, Add, Where, Cast))
-            if is_scores and scores.type.shape == shape:
-                return scores, mask
+        for kinds in ((MatMul, Multiply, Divide, Add, Where, Cast), (Reshape,)):
+            for scores, mask in ((a, b), (b, a)):
+                producer = self._alone(scores)
+                if producer is not None and isinstance(producer.op, kinds) and scores.type.shape == shape:
+                    return scores, mask
+        return None
+
+    def _by_matrix(self, node: Node) -> tuple[Value, Value] | None:
+        """The scores that a node multiplies, or divides by one number for each of their matrices, and the numbers."""
+        a, b = _two(node)
+        for scores, other in ((a, b),) if isinstance(node.op, Divide) else ((a, b), (b, a)):
+            is_one_each = other.type.shape[-2:] == (1, 1) and scores.type == node.outputs[0].type
+            if is_one_each and scores.type.dtype.bits >= 32 and self._alone(scores) is not None:
+                return scores, other
         return None
 
     def _chosen(self, node: Node, shape: Sequence[object]) -> tuple[Value, Value, bool, float] | None:
@@ -256,7 +277,7 @@ class _Finder:
                 found.reach = _reach(np.asarray(data) != found.is_inverted)
                 found.chooser = found.chooser if found.reach is None else None
             return
-        for mask in found.masks:
+        for place, (mask, _) in enumerate(found.masks):
             data = self.graph.parameters.get(mask)
             if data is None or prod(data.shape[:-2]) != 1 or data.ndim < 2:
                 continue
@@ -264,7 +285,7 @@ class _Finder:
             reach = _reach(allowed) if bool(np.all(allowed | (data <= EXCLUDING))) else None
             if reach is not None:
                 found.reach = reach
-                found.masks.remove(mask)
+                del found.masks[place]
                 return
 
 
@@ -288,7 +309,7 @@ def _fits(found: _Found, result: Value) -> bool:
     if not types_fit or q.rank < 3 or not q.rank == kt.rank == v.rank or 0 in (*q.shape, *kt.shape, *v.shape):
         return False
     stacks_fit = all(own in (whole, 1) for x in (kt, v) for whole, own in zip(q.shape[:-2], x.shape[:-2], strict=True))
-    return stacks_fit and all(m.type.dtype == q.dtype for m in found.masks)
+    return stacks_fit and all(m.type.dtype == q.dtype for m, _ in found.masks)
 
 
 def _fused(rewriter: GraphRewriter, node: Node, found: _Found) -> Value:
@@ -297,7 +318,10 @@ def _fused(rewriter: GraphRewriter, node: Node, found: _Found) -> Value:
     q, k, v = (rewriter.value(x) for x in (found.q, found.k, found.v))
     if found.permutation != tuple(range(k.type.rank)):
         k = rewriter.insert(Transpose(found.permutation), k, name=k.name, spans=spans)
-    masks = [rewriter.value(m) for m in found.masks]
+    for factor, each in found.factors:
+        q = rewriter.insert(factor, q, rewriter.value(each), name=q.name, spans=spans)
+    shape = (*q.type.static_shape[:-1], v.type.static_shape[-2])
+    masks = [_with_stack(rewriter, rewriter.value(m), here, shape, spans) for m, here in found.masks]
     mask: Value | None = None
     if masks:
         mask = masks[0]
@@ -309,6 +333,46 @@ def _fused(rewriter: GraphRewriter, node: Node, found: _Found) -> Value:
     fill = found.fill if found.chooser is not None else -inf
     op = Attention(found.scale, found.reach, fill, found.empty_is_zero)
     return rewriter.insert(op, q, k, v, *([] if mask is None else [mask]), name=node.outputs[0].name, spans=spans)
+
+
+def _with_other_stack(node: Node) -> Value | None:
+    """The matrices that a reshape arranges in a stack of another shape, if it does that."""
+    (data,) = node.inputs
+    return (
+        data
+        if data is not None and data.type.rank > 2 and data.type.shape[-2:] == node.outputs[0].type.shape[-2:]
+        else None
+    )
+
+
+def _with_stack(
+    rewriter: GraphRewriter, mask: Value, own: Sequence[int], wanted: Sequence[int], spans: tuple[NodeSpan, ...]
+) -> Value:
+    """A mask that broadcasts to scores of one shape, for scores of a shape whose stack is arranged in another way."""
+    if own == wanted:
+        return mask
+    given = (1,) * (len(own) - mask.type.rank) + mask.type.static_shape
+    spread: list[int] = []
+    result: list[int] = []
+    for a, b in _stretches(own[:-2], wanted[:-2]):
+        is_one = prod(given[a]) == 1
+        spread += given[a] if is_one else own[a]
+        result += [1] * len(wanted[b]) if is_one else wanted[b]
+    if [*given[:-2]] != spread:
+        mask = rewriter.insert(BroadcastTo((*spread, *given[-2:])), mask, name=mask.name, spans=spans)
+    return rewriter.insert(Reshape((*result, *given[-2:])), mask, name=mask.name, spans=spans)
+
+
+def _stretches(one: Sequence[int], other: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """Stretches of axes of two shapes that have as many elements, as short as possible."""
+    cuts = [(0, 0)]
+    for i in range(1, len(one) + 1):
+        for j in range(1, len(other) + 1):
+            if i > cuts[-1][0] and j > cuts[-1][1] and prod(one[:i]) == prod(other[:j]):
+                cuts.append((i, j))
+    cuts[-1] = len(one), len(other)
+    for (i, j), (end, other_end) in pairwise(cuts):
+        yield slice(i, end), slice(j, other_end)
 
 
 def _two(node: Node) -> tuple[Value, Value]:

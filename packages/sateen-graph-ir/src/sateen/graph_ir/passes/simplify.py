@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value, infer
 from sateen.graph_ir.ops import (
     Add,
     AveragePool,
@@ -47,6 +47,7 @@ def simplify(graph: Graph) -> Graph:
     - nodes that give their input: identity, cast, reshape, broadcast_to to the same type, copy_to its device,
       transpose, slice, pad, tile and concat that do nothing, + 0, - 0, * 1, / 1 (the sign of a zero may differ:
       docs/semantics.md)
+    - what is broadcast for an element-wise operator that broadcasts it anyway is not
     - powers of 1, 2, 3 and 0.5 become products and square roots (of which that of -inf is NaN: docs/semantics.md)
     - two of a kind become one: transposes, reshapes, slices, clips and relus, concats along one axis
     - a transpose that moves axes of size 1 only is a reshape; a gather at one constant index is a slice and a reshape
@@ -197,6 +198,28 @@ def _neutral(number: int, *, either_side: bool) -> Rule:
     return rule
 
 
+def _unbroadcast(rewriter: GraphRewriter, node: Node) -> Value | None:
+    """The node on an operand as it was before a broadcast, if the result has the same shape."""
+    for place, operand in enumerate(node.inputs):
+        before = rewriter.producer(operand)
+        if before is None or not isinstance(before.op, BroadcastTo):
+            continue
+        first, *rest = [_data(before) if d == place else v for d, v in enumerate(node.inputs)]
+        assert first is not None
+        if infer(node.op, [first, *rest]) == (node.outputs[0].type,):
+            return _inserted(rewriter, node.op, first, before, node, rest=rest)
+    return None
+
+
+def _first(*rules: Rule) -> Rule:
+    """What the first of the rules gives that applies."""
+
+    def rule(rewriter: GraphRewriter, node: Node) -> Value | None:
+        return next((value for rule in rules if (value := rule(rewriter, node)) is not None), None)
+
+    return rule
+
+
 def _power(rewriter: GraphRewriter, node: Node) -> Value | None:
     data, exponent = _data(node), rewriter.constant(node.inputs[1])
     if exponent is None or not exponent.size or data.type != node.outputs[0].type:
@@ -301,10 +324,10 @@ _RULES: dict[type[Operator], Rule] = {
     Pad: _pad,
     Concat: _concat,
     Split: _split,
-    Add: _neutral(0, either_side=True),
-    Subtract: _neutral(0, either_side=False),
-    Multiply: _neutral(1, either_side=True),
-    Divide: _neutral(1, either_side=False),
+    Add: _first(_neutral(0, either_side=True), _unbroadcast),
+    Subtract: _first(_neutral(0, either_side=False), _unbroadcast),
+    Multiply: _first(_neutral(1, either_side=True), _unbroadcast),
+    Divide: _first(_neutral(1, either_side=False), _unbroadcast),
     Power: _power,
     Clip: _clip,
     Relu: _clip,
