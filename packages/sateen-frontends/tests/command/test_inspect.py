@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from html.parser import HTMLParser
 
 import onnx
 import pytest
+
+from sateen.frontends.command import inspection
+from sateen.tensor_ir.codegen import CompilerPool
 
 
 def test_an_artifact_tells_its_interface_and_sizes(sateen, artifact):
@@ -31,6 +35,13 @@ def test_a_model_is_shown_as_the_steps_that_it_becomes(sateen, dense):
     assert "k0_mat_mul" in step
     assert "output of the network" in step
     assert step.endswith("product + sum + relu (mat_mul, add, relu)")
+
+
+def test_kernels_that_are_known_take_no_process(sateen, dense, monkeypatch):
+    first = sateen("inspect", dense)
+    monkeypatch.setattr(inspection, "CompilerPool", CompilerPool)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert sateen("inspect", dense) == first
 
 
 def test_a_model_with_open_dimensions_is_shown_by_the_types_of_its_results(sateen, open_batch):

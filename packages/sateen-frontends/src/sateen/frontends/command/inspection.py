@@ -121,7 +121,7 @@ def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
     if not TARGET_KINDS[target.kind].has_libraries:
         return _kernels_as_text(graph, target, compilation)
     nodes: dict[str, Node] = {}
-    with CompilerPool(WORKERS) as workers, step(f"compiling {graph.name}"):
+    with CompilerPool(WORKERS, at_once=False) as workers, step(f"compiling {graph.name}"):
         cache = object_cache(compilation)
         compiler = KernelCompiler(target, workers, cache)
 
