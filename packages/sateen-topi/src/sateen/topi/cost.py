@@ -32,7 +32,8 @@ def tile_cycles(
     fetch = 0.0 if alone else row_bytes / bytes_per_cycle(terms * row_bytes, machine)
     arithmetic = positions * row_bytes / rates.multiply_add_bytes
     issue = (arithmetic, loads * rates.load_cycles)
-    step = max(sum(issue) if rates.loads_alone else max(issue), fetch, rates.multiply_add_latency)
+    waited = rates.multiply_add_latency * (1 + rates.latency_exposed)
+    step = max(sum(issue) if rates.loads_alone else max(issue), fetch, waited)
     begin_and_end = rates.store_cycles * positions * vectors + rates.tile_cycles
     addresses = vectors * rates.address_cycles
     return terms * (step + addresses + rates.step_cycles + exposed * fetch) + begin_and_end
@@ -116,7 +117,7 @@ def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Ma
 
     def with_weights(own: float, cores: int) -> float:
         transfer = weights / (rates.memory * sqrt(cores))
-        return max(own, transfer) + rates.streamed / vectors * transfer
+        return max(own, transfer) + _exposed_from_memory(vectors, machine) * transfer
 
     return _mean(work, parts, with_weights, machine, shared)
 
@@ -133,7 +134,7 @@ def cycles_in_passes(
         transfer = weights / (rate * sqrt(cores))
         if asked:
             return max(own, transfer)
-        return own * (1 - 1 / passes) + max(own / passes, transfer * (1 + rates.streamed / vectors))
+        return own * (1 - 1 / passes) + max(own / passes, transfer * (1 + _exposed_from_memory(vectors, machine)))
 
     return _mean(work, parts, with_weights, machine)
 
@@ -150,6 +151,13 @@ def repeated_cycles(first: float, others: float, weights: int, vectors: int, par
         return reading + own * others / work
 
     return _mean(work, parts, with_weights, machine)
+
+
+def _exposed_from_memory(vectors: int, machine: Machine) -> float:
+    """The fraction of the traffic from memory that arithmetic does not hide, for a panel of some vectors."""
+    rates = machine.rates
+    missing = max(0.0, rates.wide_row / (vectors * machine.vector_bytes) - 1)
+    return rates.streamed / vectors + rates.narrow * missing
 
 
 def _mean(

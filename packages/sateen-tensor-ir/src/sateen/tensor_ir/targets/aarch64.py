@@ -38,6 +38,7 @@ NEOVERSE_N1 = replace(
     memory=5.0,
     memory_in_streams=5.0,
     memory_together=10.0,
+    narrow=0.0,
     transform_cycles=0.9,
     left_sum_cycles=1.0,
     result_sum_cycles=1.75,

@@ -36,6 +36,9 @@ _LIMITS: Mapping[str, tuple[float, float]] = {
     "exposed": (0, 4),
     "panel_exposed": (0, 4),
     "streamed": (0, 4),
+    "latency_exposed": (0, 4),
+    "narrow": (0, 4),
+    "wide_row": (1, 4096),
     **dict.fromkeys(("l1", "l2", "l3", "memory", "memory_in_streams", "memory_together"), (0.001, 4096)),
     **dict.fromkeys(("shared", "moved", "load_cycles", "overflow"), (0.001, 4096)),
 }

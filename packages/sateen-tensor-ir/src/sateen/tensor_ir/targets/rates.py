@@ -76,6 +76,14 @@ class Rates:
     overflow: float
     """The excess over its part of a cache, as a fraction of that part, from which on data is never found there
     again."""
+    latency_exposed: float = 0.0
+    """How much longer than the latency of multiply-adds a step takes whose accumulators all wait for it, as a
+    fraction."""
+    narrow: float = 0.0
+    """The fraction of the traffic from memory that is not hidden where a step reads half of `wide_row`; a quarter of it
+    three times that."""
+    wide_row: int = 128
+    """The bytes that a step has to read in order so that memory gives its rate."""
     least_uses: int = 16
     """The multiply-adds for each vector of such data beside which asking for it costs nothing."""
     crowded: float = 0.02
@@ -130,6 +138,8 @@ ZEN_4 = Rates(
     own_part=0.5,
     common_part=0.25,
     overflow=1.5,
+    latency_exposed=0.15,
+    narrow=0.4,
     pair_bytes=64,
     pair_latency=6,
 )
@@ -150,6 +160,7 @@ NARROW = replace(
     memory=2.0,
     memory_in_streams=2.0,
     memory_together=4.0,
+    narrow=0.0,
     pair_bytes=0.0,
     transform_cycles=1.8,
     left_sum_cycles=2.0,

@@ -30,6 +30,7 @@ ZEN_5 = replace(
     memory=12.0,
     memory_in_streams=12.0,
     memory_together=17.0,
+    panel_exposed=0.2,
     pair_bytes=128,
 )
 """Two multiply-adds and two loads of 64 bytes a cycle."""

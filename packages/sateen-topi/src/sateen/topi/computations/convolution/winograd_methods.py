@@ -92,7 +92,8 @@ def _cycles(problem: ConvolutionShapes, f: Transform, method: Winograd, machine:
     work = products + transforms + rates.exposed * traffic
     if blocks > 1:
         transforms *= blocks
-        work = blocks * max(work, weights / bytes_per_cycle(weights, machine))
+        fetch = weights / bytes_per_cycle(weights, machine)
+        work = blocks * (work - products + max(products, fetch) + rates.streamed * fetch)
     parts, shared = (groups, inputs) if whole else (blocks, 0)
     enlargement = machine.enlargement_cycles * (weights - 4 * prod(problem.weight))
     cycles = convolution_cycles(work, weights, method.vectors, parts, machine, shared, transforms)
