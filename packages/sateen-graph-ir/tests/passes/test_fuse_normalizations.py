@@ -69,6 +69,50 @@ def test_a_normalization_that_is_read_twice_is_scaled_apart(check):
     check(fused, text(scaled=both), f"{INPUTS}{normal}\n{both}")
 
 
+DIFFERENCES = {
+    "square": "%c = reduce_mean(%x) {axes=(2,)}\n%t = subtract(%x, %c)\n%s = power(%t, %two)",
+    "inverse": "",
+    "normal": "%n = divide(%t, %d)",
+    "scaled": "%l = multiply(%n, %w)\n%y = add(%l, %w)",
+}
+
+
+@pytest.mark.parametrize("scaled", [DIFFERENCES["scaled"], "%l = multiply(%w, %n)\n%y = add(%w, %l)"])
+def test_of_differences_to_the_mean_it_is_layer_normalization(check, scaled):
+    after = f"{INPUTS}%y = layer_normalization(%x, %w, %w) {{axis=2, epsilon=0.5}}\noutput %y"
+    check(fused, text(**(DIFFERENCES | {"scaled": scaled})), after)
+
+
+def test_what_has_more_axes_is_added_behind(check):
+    before = text(**(DIFFERENCES | {"scaled": "%l = multiply(%n, %w)\n%y = add(%l, %x)"}))
+    normal = "%l = layer_normalization(%x, %w) {axis=2, epsilon=0.5}"
+    check(fused, before, f"{INPUTS}{normal}\n%y = add(%l, %x)\noutput %y")
+
+
+def test_differences_that_something_else_reads(check):
+    outputs = "%z = relu(%t)\noutput %y\noutput %z"
+    before = text(**(DIFFERENCES | {"scaled": f"{DIFFERENCES['scaled']}\n{outputs}"}))
+    normal = "%y = layer_normalization(%x, %w, %w) {axis=2, epsilon=0.5}"
+    differences = "%c = reduce_mean(%x) {axes=(2,)}\n%t = subtract(%x, %c)"
+    check(fused, before, f"{INPUTS}{differences}\n{normal}\n{outputs}")
+
+
+@pytest.mark.parametrize(
+    "square",
+    [
+        "%c = reduce_mean(%x) {axes=(1,)}\n%t = subtract(%x, %c)\n%s = power(%t, %two)",
+        "%c = reduce_max(%x) {axes=(2,)}\n%t = subtract(%x, %c)\n%s = power(%t, %two)",
+        "%u = relu(%x)\n%c = reduce_mean(%u) {axes=(2,)}\n%t = subtract(%x, %c)\n%s = power(%t, %two)",
+    ],
+    ids=["over another axis", "no mean", "of other data"],
+)
+def test_other_differences_are_the_data_of_a_normalization(check, square):
+    differences = square[: square.rindex("\n")]
+    normal = "%l = rms_normalization(%t, %w) {axis=2, epsilon=0.5}"
+    after = f"{INPUTS}{differences}\n{normal}\n%y = add(%l, %w)\noutput %y"
+    check(fused, text(**(DIFFERENCES | {"square": square})), after)
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -7,25 +7,46 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops import Add, Divide, Multiply, Power, Reciprocal, ReduceMean, RmsNormalization, Sqrt
+from sateen.graph_ir.ops import (
+    Add,
+    Divide,
+    LayerNormalization,
+    Multiply,
+    Power,
+    Reciprocal,
+    ReduceMean,
+    RmsNormalization,
+    Sqrt,
+    Subtract,
+)
 from sateen.topi.operators import Operator
 
 
 def fuse_normalizations(graph: Graph) -> Graph:
-    """x / sqrt(mean of x² + epsilon) · scale becomes one operator.
+    """x / sqrt(mean of x² + epsilon) · scale becomes one operator, also of x - mean of x, and with a shift.
 
         %s = multiply(%x, %x); %m = reduce_mean(%s) {axes=(2,)}; %e = add(%m, %epsilon)
         %d = sqrt(%e); %r = reciprocal(%d); %n = multiply(%x, %r); %y = multiply(%scale, %n)
         =>  %y = rms_normalization(%x, %scale) {axis=2}
 
-    The root divides, or its reciprocal is a factor; the scale may be absent. The mean is over the last axes. Nothing
-    else may read what is between. A quotient may be rounded otherwise, and sums are in another order, so it is left out
-    with numerics strict. Requires: static types.
+    The root divides, or its reciprocal is a factor; the scale may be absent. The mean is over the last axes. Of
+    differences to the mean it is layer_normalization, which takes the scale and what is added then, if that has no
+    other axes. Nothing else may read what is between, but the differences and their mean. A quotient may be rounded
+    otherwise, and sums are in another order, so it is left out with numerics strict. Requires: static types.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
-        here = replace(node, inputs=rewriter.values(node.inputs)) if isinstance(node.op, (Multiply, Divide)) else None
-        found = None if here is None else _normalised(rewriter, here) or _scaled(rewriter, here)
+        is_last = isinstance(node.op, (Multiply, Divide, Add))
+        here = replace(node, inputs=rewriter.values(node.inputs)) if is_last else node
+        match node.op:
+            case Multiply():
+                found = _normalised(rewriter, here) or _scaled(rewriter, here)
+            case Divide():
+                found = _normalised(rewriter, here)
+            case Add():
+                found = _shifted(rewriter, here)
+            case _:
+                found = None
         if found is None:
             rewriter.keep(node)
         else:
@@ -39,7 +60,7 @@ def fuse_normalizations(graph: Graph) -> Graph:
 class _Found:
     """A normalization, and the nodes that it takes the place of, but the last."""
 
-    op: RmsNormalization
+    op: RmsNormalization | LayerNormalization
     operands: tuple[Value, ...]
     nodes: tuple[Node, ...]
 
@@ -101,15 +122,44 @@ def _first_of_last_axes(op: Operator, rank: int) -> int | None:
 
 def _scaled(rewriter: GraphRewriter, node: Node) -> _Found | None:
     """The normalization whose result a product scales."""
-    if not isinstance(node.op, Multiply):
-        return None
     for data, scale in (node.inputs, node.inputs[::-1]):
         normal = _alone(rewriter, data, RmsNormalization)
-        if normal is None or scale is None or len(normal.inputs) != 1 or data is None:
+        if normal is None or scale is None or len(normal.inputs) != 1 or normal.outputs[0].type != node.outputs[0].type:
             continue
-        if data.type == node.outputs[0].type and isinstance(normal.op, RmsNormalization):
-            (source,) = normal.inputs
-            return _Found(normal.op, (source, scale), (normal,)) if source is not None else None
+        (source,) = normal.inputs
+        assert isinstance(normal.op, RmsNormalization)
+        assert source is not None
+        mean, difference = _differences(rewriter, source, normal.op.axis)
+        if mean is None or difference is None:
+            return _Found(normal.op, (source, scale), (normal,))
+        (whole,) = mean.inputs
+        assert whole is not None
+        return _Found(LayerNormalization(normal.op.axis, normal.op.epsilon), (whole, scale), (mean, difference, normal))
+    return None
+
+
+def _differences(rewriter: GraphRewriter, value: Value, axis: int) -> tuple[Node | None, Node | None]:
+    """The mean from an axis on and the subtraction of it, if a value is the differences to it."""
+    difference = rewriter.producer(value)
+    if difference is None or not isinstance(difference.op, Subtract):
+        return None, None
+    data, subtracted = difference.inputs
+    mean = rewriter.producer(subtracted)
+    if mean is None or not isinstance(mean.op, ReduceMean) or mean.inputs != (data,):
+        return None, None
+    return (mean, difference) if _first_of_last_axes(mean.op, value.type.rank) == axis else (None, None)
+
+
+def _shifted(rewriter: GraphRewriter, node: Node) -> _Found | None:
+    """The layer normalization to whose result a vector, or another value of the normalised axes, is added."""
+    for data, bias in (node.inputs, node.inputs[::-1]):
+        normal = _alone(rewriter, data, LayerNormalization)
+        if normal is None or bias is None or len(normal.inputs) != 2 or normal.outputs[0].type != node.outputs[0].type:
+            continue
+        source, scale = normal.inputs
+        assert isinstance(normal.op, LayerNormalization)
+        if source is not None and scale is not None and bias.type.rank <= source.type.rank - normal.op.axis:
+            return _Found(normal.op, (source, scale, bias), (normal,))
     return None
 
 
