@@ -8,11 +8,12 @@ import pytest
 
 from sateen.graph_ir.ir import GraphBuilder, Problem, verify_graph
 from sateen.graph_ir.judge import interpret
-from sateen.graph_ir.ops import Conv, MatMul, WinogradConv, WinogradWeight
+from sateen.graph_ir.ops import AveragePool, Conv, MatMul, MaxPool, WinogradConv, WinogradWeight
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.convolution import Blocks, Direct, Rectangles, Winograd, WinogradTiles
+from sateen.topi.computations.pool_methods import Lines, Windows
 from sateen.topi.computations.products import Tiled, Warped
 from sateen.topi.computations.strips import Strips
 
@@ -137,3 +138,24 @@ def test_sums_in_an_order_of_the_processor_s_own_are_not_strict(numerics):
     g.output(g.add(MatMul(), g.input("a", "float16", (256, 256)), g.input("b", "float16", (256, 256))))
     (node,) = choose_methods(g.finish(), Machine.of("cuda -mcpu=sm_80"), numerics=numerics).nodes
     assert isinstance(node.method, Tiled if numerics == "strict" else Warped)
+
+
+def pools(channels=32):
+    g = GraphBuilder("test")
+    x = g.input("x", "float32", (1, channels, 20, 20))
+    y = g.add(MaxPool((5, 5), (1, 1), (2, 2, 2, 2)), x, name="y")
+    g.output(g.add(AveragePool((2, 2), (2, 2)), y, name="z"))
+    return g.finish()
+
+
+def test_pools_in_blocks_of_channels_have_methods():
+    first, second = transform(pools(), numerics="strict").nodes
+    assert isinstance(first.method, Lines)
+    assert isinstance(second.method, Windows)
+    assert [n.method for n in transform(pools(channels=3)).nodes] == [None, None]
+
+
+def test_a_measured_method_of_a_pool_is_taken():
+    way = Windows(1, 7)
+    first, _ = transform(pools(), known=lambda problem: [way] if isinstance(problem.op, MaxPool) else []).nodes
+    assert first.method == way

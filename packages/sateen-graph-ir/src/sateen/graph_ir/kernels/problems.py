@@ -1,4 +1,4 @@
-"""A problem solved by itself, in the layouts of its node within a network: as a graph, and as a kernel."""
+"""A problem solved by itself, in the fastest layouts of its node: as a graph, and as a kernel."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def solved(problem: Problem, method: Method | None, machine: Machine) -> SolvedP
     for position, preparation in substitution.prepared.items():
         given[position] = _prepared(given[position], preparation)
     node = _node(substitution, given, operators.types_of(substitution.operator, given))
-    choice = next(iter(node.layouts(node.input_types, machine)))
+    choice = min(node.layouts(node.input_types, machine), key=lambda choice: choice.slowdown)
     layouts = iter(choice.inputs)
     laid = [None if t is None else replace(t, layout=next(layouts)) for t in given]
     results = [replace(t, layout=layout) for t, layout in zip(node.output_types, choice.outputs, strict=True)]

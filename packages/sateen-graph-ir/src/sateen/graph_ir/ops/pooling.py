@@ -11,33 +11,75 @@ from sateen.graph_ir.ops.element_kinds import NUMBERS
 from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import adaptive_pooling, pooling
+from sateen.topi.computations.pool_methods import Lines, PoolShapes, Windows, pool_candidates
+from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import listed, may_be_at_least, numbers
+from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View
 
+ROW_MAJOR_SLOWDOWN = 2.0
+"""The slowdown of a pool over windows that is row-major although blocks of channels fit."""
+
 
 class ChannelWise(Operator):
-    """An operator on each channel of data [N, C, …] by itself, in any layout that blocks channels only."""
+    """An operator on each channel of data [N, C, …] by itself, in any layout that blocks channels only.
+
+    Methods are for blocks, which it makes of row-major data only if others want them.
+    """
 
     __slots__ = ()
 
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    def layouts_by(
+        self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        layout = inputs[0].layout
-        if layout is not None and layout == Layout.blocked(layout.rank, 1, layout.block_of(1)):
+        layout, own = inputs[0].layout, Layout.blocked(inputs[0].rank, 1, machine.lanes())
+        blocked = layout is not None and layout == Layout.blocked(layout.rank, 1, layout.block_of(1))
+        if blocked:
             yield LayoutChoice((layout,), (layout,))
-        yield LayoutChoice((None,), (None,))
+        yield LayoutChoice((None,), (None,), 1.0 if method is None else ROW_MAJOR_SLOWDOWN)
+        if method is not None and not blocked:
+            yield LayoutChoice((own,), (own,))
 
 
-@dataclass(frozen=True, slots=True)
-class MaxPool(Windowed, ChannelWise):
-    """The maximum over windows of data [N, C, …]; padding does not take part (ONNX MaxPool, first output).
+class WindowPool(Windowed, ChannelWise):
+    """One value per place of a window that moves over data [N, C, …].
 
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
     """
 
+    __slots__ = ()
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+    ceil_mode: bool
+
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        require_spatial(self, data, len(self.kernel))
+        window = self.window
+        _require_small_pads(self, window.pads, window.kernel, window.dilations)
+        return (TensorType(data.dtype, (*data.shape[:2], *output_dims(self, window, data, self.ceil_mode))),)
+
+    @property
+    def window(self) -> Window:
+        """Raises InferenceError for attributes that don't fit."""
+        return window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        (data,) = (t for t in inputs if t is not None)
+        shapes = PoolShapes(data.static_shape, self.window, self.ceil_mode, data.dtype, Lines in self.methods)
+        return pool_candidates(shapes, machine)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPool(WindowPool):
+    """The maximum over windows; padding does not take part (ONNX MaxPool, first output)."""
+
+    methods: ClassVar[tuple[type[Method], ...]] = (Windows, Lines)
     kernel: tuple[int, ...]
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
@@ -46,14 +88,12 @@ class MaxPool(Windowed, ChannelWise):
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "data", data)
-        require_spatial(self, data, len(self.kernel))
-        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
-        _require_small_pads(self, window.pads, window.kernel, window.dilations)
-        return (TensorType(data.dtype, (*data.shape[:2], *output_dims(self, window, data, self.ceil_mode))),)
+        return WindowPool.infer(self, data)
 
-    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
-        return pooling.max_pool(data, window, self.ceil_mode, outputs[0].memory_layout)
+    def compute(
+        self, data: View, *, outputs: Sequence[TensorType], method: Windows | Lines | None = None
+    ) -> Computation:
+        return pooling.max_pool(data, self.window, self.ceil_mode, outputs[0].memory_layout, method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +124,10 @@ class MaxPoolIndices(Windowed):
 
 
 @dataclass(frozen=True, slots=True)
-class AveragePool(Windowed, ChannelWise):
-    """The average over windows of data [N, C, …] (ONNX AveragePool); padding counts as zeros or not at all."""
+class AveragePool(WindowPool):
+    """The average over windows (ONNX AveragePool); padding counts as zeros or not at all."""
 
+    methods: ClassVar[tuple[type[Method], ...]] = (Windows,)
     kernel: tuple[int, ...]
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
@@ -95,15 +136,12 @@ class AveragePool(Windowed, ChannelWise):
     count_include_pad: bool = False
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
-        require_spatial(self, data, len(self.kernel))
         require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
-        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
-        _require_small_pads(self, window.pads, window.kernel, window.dilations)
-        return (TensorType(data.dtype, (*data.shape[:2], *output_dims(self, window, data, self.ceil_mode))),)
+        return WindowPool.infer(self, data)
 
-    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
-        return pooling.average_pool(data, window, self.ceil_mode, self.count_include_pad, outputs[0].memory_layout)
+    def compute(self, data: View, *, outputs: Sequence[TensorType], method: Windows | None = None) -> Computation:
+        layout = outputs[0].memory_layout
+        return pooling.average_pool(data, self.window, self.ceil_mode, self.count_include_pad, layout, method)
 
 
 def _require_small_pads(op: Operator, pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir import Expr
+from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import ir_builder
 from sateen.topi.computations.arguments import (
@@ -21,6 +21,7 @@ from sateen.topi.computations.arguments import (
     require_views,
     require_window,
 )
+from sateen.topi.computations.pool_methods import UNROLLED_TAPS, Lines, Windows, writes_rows_out
 from sateen.topi.computations.reductions import extremum_reducer, neighbours_along
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import (
@@ -47,15 +48,20 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Layout, View
 
 COLUMNS = 8
-"""The number of columns that are computed together, so that the chains of their reductions overlap on any machine."""
-UNROLLED_TAPS = 16
-"""The most columns, or rows times columns, of a kernel that is unrolled; longer ones stay loops."""
+"""The number of columns that are computed together where no method says so: the chains of their reductions overlap on
+any machine."""
 
 
-def max_pool(data: View, window: Window, ceil_mode: bool = False, layout: Layout | None = None) -> Computation:
-    """The maximum over windows of data [N, C, …], without padding."""
+def max_pool(
+    data: View,
+    window: Window,
+    ceil_mode: bool = False,
+    layout: Layout | None = None,
+    method: Windows | Lines | None = None,
+) -> Computation:
+    """The maximum over windows of data [N, C, …], without padding. A method is for blocks of channels."""
     _require_pool("max_pool", data, window, ceil_mode)
-    return _window_pool(data, window, ceil_mode, data.dtype, layout, te.max, lambda value, _: value)
+    return _window_pool(data, window, ceil_mode, data.dtype, layout, te.max, lambda value, _: value, method)
 
 
 def max_pool_indices(data: View, window: Window, ceil_mode: bool = False, column_major: bool = False) -> Computation:
@@ -127,9 +133,15 @@ def _indices_by_threads(data: View, window: Window, shape: Sequence[int], column
 
 
 def average_pool(
-    data: View, window: Window, ceil_mode: bool = False, count_include_pad: bool = False, layout: Layout | None = None
+    data: View,
+    window: Window,
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    layout: Layout | None = None,
+    method: Windows | None = None,
 ) -> Computation:
-    """The average over windows of data [N, C, …], padding counted as zeros or not at all."""
+    """The average over windows of data [N, C, …], padding counted as zeros or not at all. A method is for blocks of
+    channels."""
     _require_pool("average_pool", data, window, ceil_mode)
     require_floats("average_pool", data=data)
 
@@ -139,12 +151,11 @@ def average_pool(
             count = count * _taps(window, d, data.shape[2 + d], y, count_include_pad)
         return total / count.astype(total.dtype)
 
-    if not _is_clipped(window, data.shape[2:], ceil_mode):
-        size = prod(window.kernel)
-        return _window_pool(
-            data, window, ceil_mode, accumulator_type(data.dtype), layout, te.sum, lambda total, _: total / float(size)
-        )
-    return _window_pool(data, window, ceil_mode, accumulator_type(data.dtype), layout, te.sum, divided)
+    def shared(total: Expr, _: Sequence[Expr]) -> Expr:
+        return total / float(prod(window.kernel))
+
+    finish = divided if _is_clipped(window, data.shape[2:], ceil_mode) else shared
+    return _window_pool(data, window, ceil_mode, accumulator_type(data.dtype), layout, te.sum, finish, method)
 
 
 def _require_pool(operator: str, data: View, window: Window, ceil_mode: bool) -> None:
@@ -179,27 +190,42 @@ def _window_pool(
     layout: Layout | None,
     reducer: Callable[..., Expr],
     finish: Callable[[Expr, Sequence[Expr]], Expr],
+    method: Windows | Lines | None,
 ) -> Computation:
     n, c, *spatial = data.shape
     output = window.output(spatial, ceil_mode)
     shape = (n, c, *output)
     layout = layout or data.layout
-    axes = [te.reduce_axis(k, f"k{d}") for d, k in enumerate(window.kernel)]
 
-    def element(*physical: Expr) -> Expr:
-        b, channel, *position = layout.logical_index(physical)
-        index = [window.position(d, y, k) for d, (y, k) in enumerate(zip(position, axes, strict=True))]
-        where = window.inside(spatial, output, index)
-        return reducer(data(b, channel, *index).astype(kind), axis=axes, where=where)
+    def reduced(source: View, along: range, name: str) -> View:
+        """The reduction along some dimensions of what may be reduced along others."""
+        axes = {d: te.reduce_axis(window.kernel[d], f"k{d}") for d in along}
+        extents = [output[d] if d in along else extent for d, extent in enumerate(source.shape[2:])]
 
-    master: te.Tensor = te.compute(layout.physical_shape(shape), element, name="pool")
+        def element(*physical: Expr) -> Expr:
+            b, channel, *position = layout.logical_index(physical)
+            index = [window.position(d, y, axes[d]) if d in along else y for d, y in enumerate(position)]
+            where = window.inside(spatial, output, index, along)
+            return reducer(source(b, channel, *index).astype(kind), axis=list(axes.values()), where=where)
+
+        found = (n, c, *extents)
+        return View(te.compute(layout.physical_shape(found), element, name=name), found, layout)
+
+    lines = None
+    if isinstance(method, Lines) and not layout.is_row_major:
+        lines = reduced(data, range(window.rank - 1, window.rank), "lines")
+        master = reduced(lines, range(window.rank - 1), "pool").tensor
+    else:
+        master = reduced(data, range(window.rank), "pool").tensor
 
     def finished(*physical: Expr) -> Expr:
         return finish(master(*physical), layout.logical_index(physical)[2:]).astype(data.dtype)
 
     result = te.compute(master.shape, finished, name="pooled")
     clips = tuple(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
-    plan = _Plan(master, result, window, layout, clips)
+    in_blocks = reducer is te.max and not layout.is_row_major
+    written_out = writes_rows_out(window, is_maximum=in_blocks)
+    plan = _Plan(None if lines is None else lines.tensor, master, result, window, layout, clips, written_out, method)
     return Computation((View(result, shape, layout),), for_machines(plan.schedule, plan.schedule_on_device))
 
 
@@ -207,52 +233,116 @@ def _window_pool(
 class _Plan:
     """The stages of a pool and their schedule."""
 
+    lines: te.Tensor | None
+    """The lines of windows, where they are reduced first."""
     master: te.Tensor
     result: te.Tensor
     window: Window
     layout: Layout
     clips: tuple[bool, ...]
     """Whether windows reach beyond the data, by dimension."""
+    writes_rows_out: bool
+    """Whether rows of windows are no loop."""
+    method: Windows | Lines | None
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Vectors along the innermost axis in memory, channels or columns; a few columns at once."""
+        """Vectors along the innermost axis in memory, channels or columns."""
         host = host_of(s, self.result, output, machine)
+        if self.layout.is_row_major:
+            self._by_columns(s, host, machine)
+        elif self.lines is None:
+            self._by_windows(s, host, machine)
+        else:
+            self._by_lines(s, host, self.lines, machine)
+
+    @property
+    def _work(self) -> int:
+        return elements(self.master) * prod(self.window.kernel)
+
+    def _by_columns(self, s: te.Schedule, host: te.Tensor, machine: Machine) -> None:
+        """A vector of columns at a time."""
         tile = in_registers(s, self.master, host)
         stage = s[host]
-        lanes = machine.lanes(self.master.dtype)
-        blocked = not self.layout.is_row_major
         *outer, last = stage.axes
-        if blocked:
-            x = outer.pop()
-            xo, xi = stage.split(x, balanced(extent_of(x.extent), COLUMNS), tail="partition")
-            vo, lane = stage.split(last, min(lanes, extent_of(last.extent)))
-            stage.reorder(*outer, xo, vo, xi, lane)
-            loops, inner = [*outer, xo, vo], [xi, lane]
-        else:
-            xo, lane = stage.split(last, min(lanes, extent_of(last.extent)), tail="partition")
-            loops, inner = [*outer, xo], [lane]
+        xo, lane = stage.split(last, min(machine.lanes(self.master.dtype), extent_of(last.extent)), tail="partition")
+        self._partition(stage, [*outer, xo])
+        register_tile(stage, lane)
+        s[tile].compute_at(stage, share_among_threads(stage, [*outer, xo], self._work, machine))
+        _write_out(s[tile], rows=self.writes_rows_out)
+
+    def _by_windows(self, s: te.Schedule, host: te.Tensor, machine: Machine) -> None:
+        """Register tiles of rows and columns of the output."""
+        tile = in_registers(s, self.master, host)
+        stage = s[host]
+        *outer, _, _ = stage.axes
+        xo, vo, xi, lane = self._split(stage, machine)
+        rows: list[IterVar] = []
+        if self.method is not None and self.method.rows > 1:
+            yo, yi = stage.split(outer.pop(), self.method.rows, tail="partition")
+            outer, rows = [*outer, yo], [yi]
+        stage.reorder(*outer, xo, vo, *rows, xi, lane)
+        self._partition(stage, [*outer, xo])
+        register_tile(stage, *rows, xi, lane)
+        s[tile].compute_at(stage, share_among_threads(stage, [*outer, xo, vo], self._work, machine))
+        _write_out(s[tile], rows=self.writes_rows_out)
+
+    def _by_lines(self, s: te.Schedule, host: te.Tensor, lines: te.Tensor, machine: Machine) -> None:
+        """All lines that some rows of the output take, into a buffer; then these rows."""
+        assert self.method is not None
+        tile = in_registers(s, self.master, host)
+        line = s.cache_write(lines, "register")
+        s[lines].set_scope("local")
+        stage, buffer = s[host], s[lines]
+        *outer, y, _, _ = stage.axes
+        xo, vo, xi, lane = self._split(stage, machine)
+        yo, yi = stage.split(y, self.method.rows, tail="partition")
+        stage.reorder(*outer, yo, yi, xo, vo, xi, lane)
+        if self.clips[-2]:
+            stage.pragma(yo, "partition")
+        register_tile(stage, xi, lane)
+        buffer.compute_at(stage, share_among_threads(stage, [*outer, yo], self._work, machine))
+        s[tile].compute_at(stage, vo)
+        *outer, _, _ = buffer.axes
+        xo, vo, xi, lane = self._split(buffer, machine)
+        buffer.reorder(*outer, xo, vo, xi, lane)
         if self.clips[-1]:
-            stage.pragma(xo, "partition")
-        rows_too = not blocked and self.window.rank > 1 and prod(self.window.kernel[-2:]) <= UNROLLED_TAPS
-        if rows_too and self.clips[-2]:
-            stage.pragma(outer[-1], "partition")
-        register_tile(stage, *inner)
-        work = elements(self.master) * prod(self.window.kernel)
-        s[tile].compute_at(stage, share_among_threads(stage, loops, work, machine))
-        part = s[tile]
-        *data, last = part.axes
-        terms = list(part.op.reduce_axis)
-        if rows_too:
-            part.unroll(terms[-2])
-        if rows_too or extent_of(terms[-1].extent) <= UNROLLED_TAPS:
-            part.unroll(terms[-1])
-        part.reorder(*terms, *data, last)
-        register_tile(part, *data, last)
+            buffer.pragma(xo, "partition")
+        register_tile(buffer, xi, lane)
+        s[line].compute_at(buffer, vo)
+        for part in (tile, line):
+            _write_out(s[part], rows=False)
+
+    def _split(self, stage: te.Stage, machine: Machine) -> tuple[IterVar, IterVar, IterVar, IterVar]:
+        """The loops over tiles of columns and over vectors of a block, and those of a tile."""
+        x, last = stage.axes[-2:]
+        columns = balanced(extent_of(x.extent), COLUMNS) if self.method is None else self.method.columns
+        xo, xi = stage.split(x, columns, tail="partition")
+        vo, lane = stage.split(last, min(machine.lanes(self.master.dtype), extent_of(last.extent)))
+        return xo, vo, xi, lane
+
+    def _partition(self, stage: te.Stage, loops: Sequence[IterVar]) -> None:
+        """Let tiles at the edges have code of their own; rows do where they are written out."""
+        if self.clips[-1]:
+            stage.pragma(loops[-1], "partition")
+        if self.writes_rows_out and self.clips[-2]:
+            stage.pragma(loops[-2], "partition")
 
     def schedule_on_device(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         assert machine.gpu is not None
         host = host_on_device(s, self.result, output)
         reduce_by_threads(s, self.master, host, shape_of(self.master)[-1], machine.gpu)
+
+
+def _write_out(part: te.Stage, *, rows: bool) -> None:
+    """A tile of accumulators, the columns of whose windows are written out if they are few, perhaps rows as well."""
+    *data, last = part.axes
+    terms = part.op.reduce_axis
+    if rows:
+        part.unroll(terms[-2])
+    if rows or extent_of(terms[-1].extent) <= UNROLLED_TAPS:
+        part.unroll(terms[-1])
+    part.reorder(*terms, *data, last)
+    register_tile(part, *data, last)
 
 
 def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -64,14 +64,17 @@ class Window:
         """Input position of kernel element k at output position y; outside of the input on padding."""
         return y * self.strides[d] + k * self.dilations[d] - self.pads[d]
 
-    def inside(self, spatial: Sequence[int], output: Sequence[int], index: Sequence[Expr]) -> Expr:
-        """The conditions that input positions are on data, without tests that can't fail."""
+    def inside(
+        self, spatial: Sequence[int], output: Sequence[int], index: Sequence[Expr], along: Iterable[int] | None = None
+    ) -> Expr:
+        """The conditions that input positions are on data, along some dimensions or all, without tests that can't
+        fail."""
         tests = []
-        for d, i in enumerate(index):
+        for d in range(self.rank) if along is None else along:
             if self.pads[d] > 0:
-                tests.append(i >= 0)
+                tests.append(index[d] >= 0)
             if self._passes_end(d, spatial[d], output[d]):
-                tests.append(i < spatial[d])
+                tests.append(index[d] < spatial[d])
         return te.all(*tests)
 
     def is_padded(self, d: int, extent: int, output: int) -> bool:

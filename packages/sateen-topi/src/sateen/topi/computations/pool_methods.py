@@ -1,0 +1,176 @@
+"""The methods of pools in blocks of channels: tiles of windows, or of their lines first, with an estimate of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from sateen.runtime.dtype import DType
+from sateen.tensor_ir import Machine
+from sateen.topi.computations.windows import Window
+from sateen.topi.cost import bytes_per_cycle, mean_cycles
+from sateen.topi.methods import Candidate, Method, best_of_each
+from sateen.topi.schedules import balanced
+from sateen.topi.types import FLOAT32
+
+UNROLLED_TAPS = 16
+"""The most columns, or rows times columns, of a kernel that is unrolled; longer ones stay loops."""
+MAXIMUM_OPERATIONS = 3.0
+"""The operations on vectors for a maximum that is NaN where an operand is: a maximum, a comparison, and a choice."""
+ROWS = (1, 2, 4)
+"""The rows of tiles of averages whose windows share rows of the input; maxima share lines."""
+MOST_CANDIDATES = 16
+"""The most candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows(Method):
+    """Register tiles of rows x columns of the output, each of which goes through its window."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Method):
+    """Maxima of lines of the windows first, for as many rows of the input as `rows` of the output take, then of these
+    lines; both in register tiles of `columns`. Windows above each other share lines, those side by side their elements.
+    """
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolShapes:
+    """A pool: the shape and the type of data [N, C, …], its window, and how it reduces."""
+
+    data: tuple[int, ...]
+    window: Window
+    ceil_mode: bool
+    dtype: DType
+    is_maximum: bool
+
+    @property
+    def output(self) -> tuple[int, ...]:
+        """The spatial extents of the result."""
+        return self.window.output(self.data[2:], self.ceil_mode)
+
+
+def writes_rows_out(window: Window, *, is_maximum: bool) -> bool:
+    """Whether the rows of windows are no loop.
+
+    Those of maxima of windows that overlap side by side are one: what such windows share takes more registers for all
+    of their rows than there are.
+    """
+    overlaps = window.strides[-1] < window.kernel[-1]
+    return window.rank > 1 and prod(window.kernel[-2:]) <= UNROLLED_TAPS and not (is_maximum and overlaps)
+
+
+def pool_candidates(shapes: PoolShapes, machine: Machine) -> list[Candidate]:
+    """The methods of float32 for windows of two dimensions, best first; none if channels fill no vector. Those of
+    averages leave sums in their order."""
+    lanes = machine.lanes()
+    fits = machine.gpu is None and lanes > 1 and shapes.dtype == FLOAT32 and shapes.window.rank == 2
+    if not fits or shapes.data[1] < lanes or 0 in shapes.data:
+        return []
+    ways = [*_windows(shapes, machine), *(_lines(shapes, machine) if shapes.is_maximum else ())]
+    cycles = {way: _cycles(way, shapes, machine) for way in ways}
+    best = best_of_each(ways, cycles.__getitem__, lambda way: (type(way), way.rows), 3, MOST_CANDIDATES)
+    return [Candidate(way, cycles[way]) for way in best]
+
+
+def _windows(shapes: PoolShapes, machine: Machine) -> Iterator[Windows]:
+    height, width = shapes.output
+    most = _most_positions(shapes, machine)
+    few = prod(shapes.window.kernel) <= UNROLLED_TAPS
+    shares = shapes.window.strides[0] < shapes.window.kernel[0] and few and not shapes.is_maximum
+    for rows in dict.fromkeys(balanced(height, n) for n in (ROWS if shares else (1,))):
+        for columns in _columns(width, most // rows):
+            yield Windows(rows, columns)
+
+
+def _lines(shapes: PoolShapes, machine: Machine) -> Iterator[Lines]:
+    """Tiles whose lines the first cache holds."""
+    height, width = shapes.output
+    for rows in sorted({balanced(height, 1 << n) for n in range(height.bit_length() + 1)}):
+        if _lines_of(rows, shapes) * width * machine.vector_bytes <= machine.l1_bytes:
+            for columns in _columns(width, _most_positions(shapes, machine)):
+                yield Lines(rows, columns)
+
+
+def _columns(width: int, most: int) -> Iterable[int]:
+    """The columns of tiles that divide a row evenly, up to so many."""
+    return dict.fromkeys(balanced(width, n) for n in range(1, most + 1))
+
+
+def _most_positions(shapes: PoolShapes, machine: Machine) -> int:
+    """The accumulators of a tile. Beside each maximum registers hold an element of the input, and whether it is NaN."""
+    return max(1, machine.vector_registers // (4 if shapes.is_maximum else 2))
+
+
+def _lines_of(rows: int, shapes: PoolShapes) -> int:
+    """The lines that some rows of the output take."""
+    return min(shapes.data[2], _span(rows, 0, shapes.window))
+
+
+def _span(outputs: int, d: int, window: Window) -> int:
+    """The different elements of the input along a dimension that neighbours of the output read."""
+    kernel, apart = window.kernel[d], window.strides[d] // window.dilations[d]
+    shares = window.strides[d] % window.dilations[d] == 0 and 0 < apart < kernel
+    return (outputs - 1) * apart + kernel if shares else outputs * kernel
+
+
+def _cycles(way: Windows | Lines, shapes: PoolShapes, machine: Machine) -> float:
+    """The cycles of all tiles, and what the cache exposes of the data."""
+    tile = _windows_cycles if isinstance(way, Windows) else _lines_cycles
+    height, width = shapes.output
+    whole, rest = divmod(height, way.rows)
+    blocks = shapes.data[0] * -(-shapes.data[1] // machine.lanes())
+    cycles = whole * tile(way.rows, way.columns, width, shapes, machine)
+    if rest:
+        cycles += tile(rest, way.columns, width, shapes, machine)
+    image = FLOAT32.bytes * prod(shapes.data)
+    traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
+    return mean_cycles(blocks * cycles + traffic, 0, 1, blocks * (whole + (rest > 0)), machine)
+
+
+def _windows_cycles(rows: int, columns: int, width: int, shapes: PoolShapes, machine: Machine) -> float:
+    window, taps = shapes.window, prod(shapes.window.kernel)
+    written_out = writes_rows_out(window, is_maximum=shapes.is_maximum)
+
+    def tile(columns: int) -> float:
+        across = _span(columns, 1, window)
+        loads = _span(rows, 0, window) * across if written_out else rows * window.kernel[0] * across
+        return _tile_cycles(rows * columns, taps, loads, shapes, machine)
+
+    return _along(width, columns, tile)
+
+
+def _lines_cycles(rows: int, columns: int, width: int, shapes: PoolShapes, machine: Machine) -> float:
+    high, wide = shapes.window.kernel
+
+    def line(columns: int) -> float:
+        return _tile_cycles(columns, wide, _span(columns, 1, shapes.window), shapes, machine)
+
+    def row(columns: int) -> float:
+        return _tile_cycles(columns, high, columns * high, shapes, machine)
+
+    return _lines_of(rows, shapes) * _along(width, columns, line) + rows * _along(width, columns, row)
+
+
+def _along(width: int, columns: int, tile: Callable[[int], float]) -> float:
+    """The cycles of tiles along a row, the last of which may be smaller."""
+    whole, rest = divmod(width, columns)
+    return whole * tile(columns) + (tile(rest) if rest else 0.0)
+
+
+def _tile_cycles(positions: int, terms: int, loads: int, shapes: PoolShapes, machine: Machine) -> float:
+    """A tile of accumulators, each of so many terms, with all loads of the tile."""
+    rates, size = machine.rates, machine.vector_bytes
+    operations = MAXIMUM_OPERATIONS if shapes.is_maximum else 1.0
+    arithmetic = positions * terms * operations * size / rates.multiply_add_bytes
+    loading = loads * max(1, size // rates.load_bytes) * rates.load_cycles
+    step = arithmetic + loading if rates.loads_alone else max(arithmetic, loading)
+    return step + rates.store_cycles * positions + rates.step_cycles
