@@ -386,6 +386,16 @@ def test_a_mask_of_windows_is_repeated_for_each_picture():
     assert only_attention(g.finish()) == Attention()
 
 
+def test_one_number_is_added_to_all_scores():
+    n = Network()
+    graph = n.finish(n.g.add(Add(), n.scores(), n.g.input("mask", n.dtype, ())))
+    assert only_attention(graph) == Attention()
+    random = np.random.default_rng(0)
+    given = {v.name: random.standard_normal(v.type.static_shape).astype(np.float32) for v in graph.inputs}
+    found = load(build(graph)).run(given)["y"].numpy()
+    np.testing.assert_allclose(found, interpret(graph, given)["y"], rtol=1e-5, atol=1e-5)
+
+
 def test_an_added_mask_that_is_reshaped_is_no_scores():
     n = Network()
     mask = n.g.add(Reshape((2, 3, 6, 8)), n.g.input("mask", n.dtype, (6, 6, 8)))

@@ -14,6 +14,7 @@ from sateen.topi.computations.normalization import (
     layer_normalization,
     local_response_normalization,
     lp_normalization,
+    rms_normalization,
 )
 from sateen.topi.computations.softmaxes import log_softmax, softmax
 from sateen.topi.types import View, compute
@@ -55,6 +56,9 @@ def test_statistics_of_statistics(on_device: Any, random: Any, target: str) -> N
     (found,) = on_device(lambda v: layer_normalization(v, None, None, 1, 1e-5), x, target=target)
     mean, variance = x.mean((1, 2), keepdims=True, dtype=np.float64), x.var((1, 2), keepdims=True, dtype=np.float64)
     np.testing.assert_allclose(found, (x - mean) / np.sqrt(variance + 1e-5), rtol=1e-5, atol=1e-5)
+    (found,) = on_device(lambda v: rms_normalization(v, None, 1, 1e-5), x, target=target)
+    squares = (x.astype(np.float64) ** 2).mean((1, 2), keepdims=True)
+    np.testing.assert_allclose(found, x / np.sqrt(squares + 1e-5), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("target", TARGETS)

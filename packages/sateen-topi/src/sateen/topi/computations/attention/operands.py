@@ -70,7 +70,7 @@ class Operands:
     def place_in_mask(self, stack: Sequence[Expr], query: Expr, key: Expr) -> list[Expr]:
         """The index of the mask's element for a score."""
         assert self.mask is not None
-        own = [*stack, query, key][-self.mask.ndim :]
+        own = [*stack, query, key][len(stack) + 2 - self.mask.ndim :]
         return [te.const(0) if extent == 1 else i for i, extent in zip(own, self.mask.shape, strict=True)]
 
 
