@@ -237,7 +237,7 @@ def test_candidates_are_compiled_by_the_workers_of_a_scheduler(sateen, convoluti
         ran = sateen("tune", convolution, "-o", "log.jsonl", *options)
     assert ran.status == 0, ran.err
     assert len(Records.read(tmp_path / "log.jsonl").records) == 2
-    assert len(told) == 3  # the default, whose code serves two kinds of data, and two candidates
+    assert len(told) >= 2  # two candidates, and the default, unless it has the code of one
 
 
 def test_a_candidate_that_was_stopped_is_not_compiled_again(sateen, convolution, monkeypatch):
@@ -253,11 +253,12 @@ def test_a_candidate_that_was_stopped_is_not_compiled_again(sateen, convolution,
     with monkeypatch.context() as patch:
         patch.setattr(SessionMeasurer, "measure", stopped)
         assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 130
-    assert len(told) == 2  # the default, whose code serves two kinds of data, and a candidate
+    compiled = len(told)
+    assert compiled >= 1  # a candidate, and the default, unless it has the same code
     assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 0
-    assert len(told) == 2
+    assert len(told) == compiled
     assert sateen("tune", convolution, "-o", "new.jsonl", "--trials", 1, "--no-cache").status == 0
-    assert len(told) == 5
+    assert len(told) > compiled
 
 
 def test_a_scheduler_that_is_not_there_is_told(sateen, convolution, monkeypatch):
