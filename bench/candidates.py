@@ -31,7 +31,7 @@ from sateen.frontends.command.compilers import CachedCompilers
 from sateen.graph_ir import Graph, workloads
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.kernels import problem_kernel, solved
-from sateen.graph_ir.ops import MatMul
+from sateen.graph_ir.ops import Conv, MatMul
 from sateen.graph_ir.tune import SessionMeasurer, problems_of
 from sateen.runtime import ExecutionError, SateenError, Target
 from sateen.tensor_ir import Machine, ObjectCache
@@ -67,7 +67,8 @@ MEAN, LEAST = 0.95, 0.85
 
 def sampled(count: int, target: Target) -> list[Problem]:
     """The products, and convolutions of the networks, drawn with a seed: so many together."""
-    found = dict.fromkeys(p for network in NETWORKS for p in problems_of(network(), target))
+    known = (p for network in NETWORKS for p in problems_of(network(), target))
+    found = dict.fromkeys(p for p in known if isinstance(p.op, (Conv, MatMul)))
     products = [
         Problem(MatMul(), (TensorType.of("float32", (rows, depth)), TensorType.of("float32", (depth, columns))))
         for rows, depth, columns in PRODUCTS

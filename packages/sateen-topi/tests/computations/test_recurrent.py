@@ -204,7 +204,7 @@ def test_as_many_vectors_are_summed_as_hide_the_latency_of_a_multiply_add():
     slow, fast = (Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}") for cpu in ("znver4", "znver5"))
     cycles = [{c.method.vectors: c.cycles for c in recurrent_candidates((9, 1, 128), (1, 512, 128), FLOAT32, machine)}
               for machine in (slow, fast)]  # fmt: skip
-    assert cycles[0][2] < 1.1 * cycles[0][4]
+    assert cycles[0][2] < 1.2 * cycles[0][4]
     assert cycles[1][2] > 1.5 * cycles[1][4]
 
 
