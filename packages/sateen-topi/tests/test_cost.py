@@ -155,6 +155,30 @@ def test_the_tile_of_winograd_is_chosen_by_operations_and_by_bytes_of_weights(pr
     assert best.method.tile == tile
 
 
+def test_a_step_that_waits_for_its_accumulators_takes_longer_than_their_latency():
+    machine, *_ = MACHINES
+    at_once, late = (replace(machine, rates=replace(machine.rates, latency_exposed=part)) for part in (0.0, 0.5))
+    waiting, busy = (1, 1, 100), (8, 3, 100)
+    longer = cost.tile_cycles(*waiting, late, alone=True) - cost.tile_cycles(*waiting, at_once, alone=True)
+    assert longer == pytest.approx(100 * 0.5 * machine.rates.multiply_add_latency)
+    assert cost.tile_cycles(*busy, late, alone=True) == cost.tile_cycles(*busy, at_once, alone=True)
+
+
+@pytest.mark.parametrize(("machine", "vectors", "times"), [(0, 1, 1), (0, 2, 0), (1, 1, 3), (1, 2, 1), (1, 8, 0)])
+def test_steps_that_read_less_than_two_lines_wait_for_memory(machine, vectors, times):
+    """AVX-512 reads 64 bytes a vector, AVX2 32."""
+    narrow = replace(MACHINES[machine], cores=1)
+    wide = replace(narrow, rates=replace(narrow.rates, narrow=0.0))
+    weights, rates = 1 << 20, narrow.rates
+
+    def cold(machine):
+        in_passes = cost.cycles_in_passes(1.0, weights, vectors, 1, 1, machine, asked=False)
+        return cost.mean_cycles(1.0, weights, vectors, 1, machine), in_passes
+
+    for slower, faster in zip(cold(narrow), cold(wide), strict=True):
+        assert slower - faster == pytest.approx(times * rates.narrow * weights / rates.memory)
+
+
 def test_weights_that_are_asked_for_arrive_beside_arithmetic_but_not_beside_what_is_apart():
     machine = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids"), cores=1)
     rates = machine.rates

@@ -25,10 +25,10 @@ LINES = {
 }
 
 
-def text(**changed):
+def text(inputs=INPUTS, **changed):
     """The nodes of a normalization, some of them written in another way."""
     lines = "\n".join((LINES | changed).values())
-    return f"{INPUTS}{NUMBERS}{lines}\n" + ("" if "output" in lines else "output %y")
+    return f"{inputs}{NUMBERS}{lines}\n" + ("" if "output" in lines else "output %y")
 
 
 def fused(graph):
@@ -133,3 +133,9 @@ def test_other_differences_are_the_data_of_a_normalization(check, square):
 )  # fmt: skip
 def test_others_stay(check_unchanged, changed):
     check_unchanged(fuse_normalizations, text(**changed))
+
+
+def test_means_that_meet_other_rows_stay(check_unchanged):
+    """Without its axis the mean of a row broadcasts to a column, if there are as many."""
+    square = "input %x: float32[4, 4]\ninput %w: float32[4]\n"
+    check_unchanged(fuse_normalizations, text(square, mean="%m = reduce_mean(%s) {axes=(1,), keepdims=false}"))
