@@ -338,11 +338,9 @@ def _fused(rewriter: GraphRewriter, node: Node, found: _Found) -> Value:
 def _with_other_stack(node: Node) -> Value | None:
     """The matrices that a reshape arranges in a stack of another shape, if it does that."""
     (data,) = node.inputs
-    return (
-        data
-        if data is not None and data.type.rank > 2 and data.type.shape[-2:] == node.outputs[0].type.shape[-2:]
-        else None
-    )
+    if data is None or data.type.rank <= 2 or data.type.shape[-2:] != node.outputs[0].type.shape[-2:]:
+        return None
+    return data
 
 
 def _with_stack(

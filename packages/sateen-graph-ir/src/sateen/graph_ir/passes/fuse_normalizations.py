@@ -30,23 +30,14 @@ def fuse_normalizations(graph: Graph) -> Graph:
         =>  %y = rms_normalization(%x, %scale) {axis=2}
 
     The root divides, or its reciprocal is a factor; the scale may be absent. The mean is over the last axes. Of
-    differences to the mean it is layer_normalization, which takes the scale and what is added then, if that has no
-    other axes. Nothing else may read what is between, but the differences and their mean. A quotient may be rounded
-    otherwise, and sums are in another order, so it is left out with numerics strict. Requires: static types.
+    differences to the mean it is layer_normalization, which takes the scale, and what is added then, if that has no
+    other axes. Only the differences and their mean may be read by others, nothing else that is between. A quotient may
+    be rounded in another way, and sums are in another order, so it is left out with numerics strict. Requires: static
+    types.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
-        is_last = isinstance(node.op, (Multiply, Divide, Add))
-        here = replace(node, inputs=rewriter.values(node.inputs)) if is_last else node
-        match node.op:
-            case Multiply():
-                found = _normalised(rewriter, here) or _scaled(rewriter, here)
-            case Divide():
-                found = _normalised(rewriter, here)
-            case Add():
-                found = _shifted(rewriter, here)
-            case _:
-                found = None
+        found = _ending_with(rewriter, node)
         if found is None:
             rewriter.keep(node)
         else:
@@ -65,15 +56,30 @@ class _Found:
     nodes: tuple[Node, ...]
 
 
+def _ending_with(rewriter: GraphRewriter, node: Node) -> _Found | None:
+    """The normalization whose last step is a node of the graph."""
+    if not isinstance(node.op, (Multiply, Divide, Add)):
+        return None
+    last = replace(node, inputs=rewriter.values(node.inputs))
+    match last.op:
+        case Multiply():
+            return _normalised(rewriter, last) or _scaled(rewriter, last)
+        case Divide():
+            return _normalised(rewriter, last)
+        case _:
+            return _shifted(rewriter, last)
+
+
 def _normalised(rewriter: GraphRewriter, node: Node) -> _Found | None:
     """The normalization without a scale that ends with a product or a quotient."""
     for data, divided in _divided(rewriter, node):
         root, *others = divided
         total = _alone(rewriter, root.inputs[0], Add)
-        for mean, epsilon in () if total is None else (total.inputs, total.inputs[::-1]):
-            number = rewriter.constant(epsilon)
-            reduction = _alone(rewriter, mean, ReduceMean)
-            if number is None or number.size != 1 or reduction is None or total is None:
+        if total is None:
+            continue
+        for mean, epsilon in (total.inputs, total.inputs[::-1]):
+            number, reduction = rewriter.constant(epsilon), _alone(rewriter, mean, ReduceMean)
+            if number is None or number.size != 1 or reduction is None:
                 continue
             square = _alone(rewriter, reduction.inputs[0], Multiply, Power)
             if square is None or data.type != node.outputs[0].type or not _is_square(rewriter, square, data):
@@ -129,25 +135,26 @@ def _scaled(rewriter: GraphRewriter, node: Node) -> _Found | None:
         (source,) = normal.inputs
         assert isinstance(normal.op, RmsNormalization)
         assert source is not None
-        mean, difference = _differences(rewriter, source, normal.op.axis)
-        if mean is None or difference is None:
+        differences = _differences(rewriter, source, normal.op.axis)
+        if differences is None:
             return _Found(normal.op, (source, scale), (normal,))
+        mean, difference = differences
         (whole,) = mean.inputs
         assert whole is not None
         return _Found(LayerNormalization(normal.op.axis, normal.op.epsilon), (whole, scale), (mean, difference, normal))
     return None
 
 
-def _differences(rewriter: GraphRewriter, value: Value, axis: int) -> tuple[Node | None, Node | None]:
+def _differences(rewriter: GraphRewriter, value: Value, axis: int) -> tuple[Node, Node] | None:
     """The mean from an axis on and the subtraction of it, if a value is the differences to it."""
     difference = rewriter.producer(value)
     if difference is None or not isinstance(difference.op, Subtract):
-        return None, None
+        return None
     data, subtracted = difference.inputs
     mean = rewriter.producer(subtracted)
     if mean is None or not isinstance(mean.op, ReduceMean) or mean.inputs != (data,):
-        return None, None
-    return (mean, difference) if _first_of_last_axes(mean.op, value.type.rank) == axis else (None, None)
+        return None
+    return (mean, difference) if _first_of_last_axes(mean.op, value.type.rank) == axis else None
 
 
 def _shifted(rewriter: GraphRewriter, node: Node) -> _Found | None:
@@ -166,5 +173,6 @@ def _shifted(rewriter: GraphRewriter, node: Node) -> _Found | None:
 def _alone(rewriter: GraphRewriter, value: Value | None, *kinds: type[Operator]) -> Node | None:
     """The node of a kind that gives a value which nothing else reads."""
     node = rewriter.producer(value)
-    is_alone = node is not None and value is not None and not rewriter.is_shared(value)
-    return node if is_alone and node is not None and isinstance(node.op, kinds) else None
+    if node is None or value is None or rewriter.is_shared(value):
+        return None
+    return node if isinstance(node.op, kinds) else None

@@ -47,7 +47,7 @@ def simplify(graph: Graph) -> Graph:
     - nodes that give their input: identity, cast, reshape, broadcast_to to the same type, copy_to its device,
       transpose, slice, pad, tile and concat that do nothing, + 0, - 0, * 1, / 1 (the sign of a zero may differ:
       docs/semantics.md)
-    - what is broadcast for an element-wise operator that broadcasts it anyway is not
+    - operands of +, -, * and / are not broadcast before, where the operator gives the same shape without
     - powers of 1, 2, 3 and 0.5 become products and square roots (of which that of -inf is NaN: docs/semantics.md)
     - two of a kind become one: transposes, reshapes, slices, clips and relus, concats along one axis
     - a transpose that moves axes of size 1 only is a reshape; a gather at one constant index is a slice and a reshape

@@ -83,7 +83,7 @@ class Rates:
     """The fraction of the traffic from memory that is not hidden where a step reads half of `wide_row`; a quarter of it
     three times that."""
     wide_row: int = 128
-    """The bytes that a step has to read in order so that memory gives its rate."""
+    """The neighbouring bytes that a step has to read so that memory gives its whole rate."""
     least_uses: int = 16
     """The multiply-adds for each vector of such data beside which asking for it costs nothing."""
     crowded: float = 0.02

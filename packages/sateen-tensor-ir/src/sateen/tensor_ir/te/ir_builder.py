@@ -137,7 +137,7 @@ class IRBuilder:
         `te.thread_axis`, or its tag, such as `threadIdx.x`. With `alternate`, threads that share a parallel loop go
         through their parts backwards in odd iterations of the serial loop around it: what they read last they read
         first in the next, while their caches hold it. Raises ExpressionError for an axis of another extent, and for
-        another loop that is to alternate.
+        `alternate` with another `kind` than parallel.
         """
         loop_kind, thread = _loop_kind(kind)
         if alternate and loop_kind is not LoopKind.PARALLEL:

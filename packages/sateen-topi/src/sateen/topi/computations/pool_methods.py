@@ -20,8 +20,8 @@ MAXIMUM_OPERATIONS = 3.0
 """The operations on vectors for a maximum that is NaN where an operand is: a maximum, a comparison, and a choice."""
 ROWS = (1, 2, 4)
 """The rows of tiles of averages whose windows share rows of the input; maxima share lines."""
-MOST_CANDIDATES = 16
-"""The most candidates."""
+EACH, MOST = 3, 16
+"""The most candidates of a kind with so many rows, and for a pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,15 @@ def writes_rows_out(window: Window, *, is_maximum: bool) -> bool:
 
 
 def pool_candidates(shapes: PoolShapes, machine: Machine) -> list[Candidate]:
-    """The methods of float32 for windows of two dimensions, best first; none if channels fill no vector. Those of
-    averages leave sums in their order."""
+    """The methods for float32 and windows of two dimensions on a processor, best first; none for others, or if channels
+    fill no vector. Those of averages leave sums in their order."""
     lanes = machine.lanes()
     fits = machine.gpu is None and lanes > 1 and shapes.dtype == FLOAT32 and shapes.window.rank == 2
     if not fits or shapes.data[1] < lanes or 0 in shapes.data:
         return []
     ways = [*_windows(shapes, machine), *(_lines(shapes, machine) if shapes.is_maximum else ())]
     cycles = {way: _cycles(way, shapes, machine) for way in ways}
-    best = best_of_each(ways, cycles.__getitem__, lambda way: (type(way), way.rows), 3, MOST_CANDIDATES)
+    best = best_of_each(ways, cycles.__getitem__, lambda way: (type(way), way.rows), EACH, MOST)
     return [Candidate(way, cycles[way]) for way in best]
 
 

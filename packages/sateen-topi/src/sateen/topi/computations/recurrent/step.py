@@ -101,7 +101,8 @@ class Step(StepOperands):
         self.panel = inputs.recurrence.layout.block_of(1)
         vectors = USUAL_VECTORS if method is None else method.vectors
         self.panel_lanes = self.panel // vectors if self.panel % vectors == 0 else self.panel
-        self.tiles = method or default_tiles(self.batch, self.panel_lanes * self.hidden.dtype.bytes)
+        usual = default_tiles(self.batch, self.panel_lanes * self.hidden.dtype.bytes)
+        self.tiles = usual if method is None else method
         width = -(-self.width // self.panel) * self.panel
         self.gates = ib.allocate(self.hidden.dtype, (self.batch, width), name="gates")
 
