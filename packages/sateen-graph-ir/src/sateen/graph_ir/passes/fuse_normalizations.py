@@ -32,8 +32,8 @@ def fuse_normalizations(graph: Graph) -> Graph:
     The root divides, or its reciprocal is a factor; the scale may be absent. The mean is over the last axes. Of
     differences to the mean it is layer_normalization, which takes the scale, and what is added then, if that has no
     other axes. Only the differences and their mean may be read by others, nothing else that is between. A quotient may
-    be rounded in another way, and sums are in another order, so it is left out with numerics strict. Requires: static
-    types.
+    be rounded in another way, and sums are in another order (docs/semantics.md, 4.9), so it is left out with numerics
+    strict. Requires: static types.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
