@@ -61,6 +61,7 @@ NEOVERSE_V1 = replace(
     memory=5.0,
     memory_in_streams=5.0,
     memory_together=10.0,
+    narrow=0.0,
     pair_latency=4,
 )
 """Four multiply-adds, or dot products of bfloat16, and three loads of 16 bytes a cycle."""
