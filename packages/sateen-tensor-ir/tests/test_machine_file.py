@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from dataclasses import replace
 
@@ -29,6 +30,13 @@ def test_a_machine_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "machine.json"
     path.write_text(machine_json(OTHER, Target.of(TARGET)))
     assert read_machine(path, TARGET) == replace(OTHER, source="a file")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_file_of_a_machine(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ArgumentError, match="pipe: expected the file of a machine: it is no regular file but a pipe"):
+        read_machine(tmp_path / "pipe", TARGET)
 
 
 def test_rates_that_a_file_leaves_out_are_those_of_the_target():

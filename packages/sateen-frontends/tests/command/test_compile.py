@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 
 from sateen import runtime
 from sateen.frontends.command import artifacts, files
+from sateen.frontends.command.parameter_growth import ParameterGrowth
 from sateen.graph_ir.kernels import KernelPool
 
 
@@ -297,3 +298,18 @@ def test_denormals_are_flushed_where_that_is_asked_for(sateen, tmp_path):
         np.testing.assert_allclose(np.load(tmp_path / f"{choice}.npz")["out"], expected, atol=1e-44)
     assert sateen("compile", "scale.onnx", "-o", "scale.sateen", "--denormals", "flush").status == 0
     assert json.loads(sateen("inspect", "scale.sateen", "--json").out)["options"] == {"denormals": "flush"}
+
+
+@pytest.mark.parametrize(
+    ("growth", "told"),
+    [
+        (225_280, "225 KB of the parameters are for faster methods; --numerics strict does without\n"),
+        (-98_304, ""),
+        (0, ""),
+    ],
+)
+def test_only_parameters_that_grow_are_told(capsys, growth, told):
+    watched = ParameterGrowth()
+    watched.bytes = growth
+    watched.tell()
+    assert "".join(capsys.readouterr()) == told

@@ -17,7 +17,9 @@ from sateen.frontends.onnx.double import layers_in_double, outputs_in_double
 from sateen.frontends.onnx.engines import onnxruntime
 from sateen.frontends.onnx.judges import JUDGES
 from sateen.frontends.onnx.reference import reference
+from sateen.graph_ir import GraphBuilder, build
 from sateen.graph_ir.judge import Difference
+from sateen.graph_ir.ops import MatMul
 from sateen.graph_ir.ops import entry_points as installed
 from sateen.runtime import DType
 from sateen.tensor_ir import te
@@ -239,6 +241,18 @@ def test_narrow_floats_have_a_tolerance_of_four_units_in_the_last_place():
     assert tolerance_of(DType.of("float16")) == 4 * np.finfo(np.float16).eps
     (c,) = compare({"a": np.ones(2, "f")}, {"a": np.ones(2, "f"), "b": 1}, {"a": "node"}, Tolerance(1e-7))
     assert (c.value, c.layer, c.tolerance, c.is_right) == ("a", "node", 1e-7, True)
+
+
+@pytest.mark.parametrize(
+    ("target", "numerics", "rounds"),
+    [("znver4", "fast", True), ("znver4", "default", False), ("x86-64-v3", "fast", False)],
+)
+def test_networks_that_round_to_bfloat16_have_a_tolerance_of_that(target, numerics, rounds):
+    g = GraphBuilder("net")
+    g.output(g.add(MatMul(), g.input("x", "float32", (4, 8)), g.parameter("w", np.ones((8, 16), "f")), name="y"))
+    artifact = build(g.finish(), f"llvm -mtriple=x86_64-linux-gnu -mcpu={target}", numerics=numerics)
+    assert Tolerance().of(artifact).is_rounded == rounds
+    assert tolerance_of(DType.of("float32"), is_rounded=rounds) == (2e-2 if rounds else 1e-4)
 
 
 def test_who_is_as_far_from_float64_as_the_judge_is_not_wrong():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sateen.graph_ir.ir import Problem
-from sateen.graph_ir.ops import Conv
+from sateen.graph_ir.ops import Conv, MatMul
 from sateen.graph_ir.tune import SessionMeasurer, session_measurer
 from sateen.graph_ir.tune.problem_bench import ProblemData
 from sateen.runtime import (
@@ -25,7 +25,8 @@ from sateen.runtime import (
     Target,
 )
 from sateen.tensor_ir.codegen import CompilerPool
-from sateen.topi.computations.convolution import Direct, Winograd
+from sateen.topi.computations.convolution import Direct, DirectBfloat, Winograd
+from sateen.topi.computations.products import PackedBfloat
 from sateen.topi.types import TensorType
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="local sessions need setrlimit of POSIX")
@@ -88,6 +89,24 @@ def test_a_candidate_that_computes_something_else_is_refused() -> None:
     data.require_right([np.ones((1, 32, 8, 8), np.float32)])
     with pytest.raises(ExecutionError, match=r"expected the result of the default within 0\.0001 of its largest"):
         data.require_right([np.full((1, 32, 8, 8), 1.001, np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "method"),
+    [
+        (MatMul(), ((9, 64), (64, 40)), PackedBfloat(4, 1)),
+        (Conv(), ((1, 32, 8, 8), (32, 32, 1, 1)), DirectBfloat(1, 4, 1)),
+    ],
+)
+def test_methods_that_round_operands_get_them_rounded_and_are_right_within_what_that_costs(operator, shapes, method):
+    problem = Problem(operator, tuple(TensorType.of("float32", shape) for shape in shapes))
+    with SessionMeasurer(HERE) as opened:
+        assert opened.measure(problem, method, None).ratio == 1.0
+    data = ProblemData(problem)
+    data.expected = data.terms = [np.ones((3, 3), np.float32)]
+    data.require_right([np.full((3, 3), 1.003, np.float32)], are_rounded=True)
+    with pytest.raises(ExecutionError, match=r"within 0\.0039 of the terms of each element, found 0\.01"):
+        data.require_right([np.full((3, 3), 1.01, np.float32)], are_rounded=True)
 
 
 def test_a_candidate_that_crashes_ends_its_session_and_the_next_one_gets_another() -> None:

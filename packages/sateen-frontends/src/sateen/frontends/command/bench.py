@@ -14,6 +14,7 @@ from sateen.frontends.command.arguments import MODEL, MOST_THREADS, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import compile_model, load_model, load_model_there
 from sateen.frontends.command.bindings import bound_arrays
+from sateen.frontends.command.comparison import rounds_operands
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.devices import DevicePlace, device_of, device_options, opened
 from sateen.frontends.command.files import is_artifact
@@ -131,7 +132,8 @@ def bench(
                 use = _use(artifact, place, device_of(device), inputs, samples, median(peaks), bandwidth)
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
     peak = median(peaks) * cores
-    _show(model, threads, contenders, missing, count, peak, use, as_json)
+    rounded = any(map(rounds_operands, (artifact, *(read_artifact(name) for name in artifacts))))
+    _show(model, threads, contenders, missing, count, peak, use, rounded, as_json)
 
 
 def _artifact(
@@ -199,6 +201,7 @@ def _show(
     count: int,
     peak: float,
     use: DeviceUse | None,
+    is_rounded: bool,
     as_json: bool,
 ) -> None:
     expected = contenders[0].outputs
@@ -211,7 +214,7 @@ def _show(
                 "peak_gflops": peak,
                 **({} if use is None else {"device": use.to_json()}),
                 "results": [
-                    *(_to_json(c, expected, count) for c in contenders),
+                    *(_to_json(c, expected, count, is_rounded=is_rounded) for c in contenders),
                     *({"name": name, "refusal": reason} for name, reason in missing.items()),
                 ],
             }
@@ -229,7 +232,7 @@ def _show(
     for c in contenders:
         if c.refusal:
             say(f"{c.name} does not run it: {c.refusal}")
-        elif not c.is_right(expected):
+        elif not c.is_right(expected, is_rounded=is_rounded):
             say(f"{c.name} computes something else: the times can't be compared")
         elif warning := spread_warning(first.name, first.time, c.name, c.time):
             say(warning)
@@ -258,7 +261,7 @@ def _row(c: Contender, apart: str, count: int, peak: float) -> tuple[str, ...]:
     return c.name, decimal(time.median * 1e3, 3), f"{time.spread:.1%}", *speed, memory, apart
 
 
-def _to_json(c: Contender, expected: Sequence[Array], count: int) -> dict[str, object]:
+def _to_json(c: Contender, expected: Sequence[Array], count: int, *, is_rounded: bool) -> dict[str, object]:
     if c.refusal:
         return {"name": c.name, "refusal": c.refusal}
     time = c.time
@@ -270,5 +273,5 @@ def _to_json(c: Contender, expected: Sequence[Array], count: int) -> dict[str, o
         "gflops": count / time.median / 1e9,
         "memory_bytes": c.memory_bytes,
         "difference": finite(c.difference(expected)),
-        "right": c.is_right(expected),
+        "right": c.is_right(expected, is_rounded=is_rounded),
     }

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import Difference, difference
+from sateen.runtime import Artifact
 from sateen.runtime.dtype import DType
+from sateen.tensor_ir import Machine
 
 TOLERANCE = 1e-4
 """The largest allowed difference between a network's outputs and those of a reference in higher precision."""
+TOLERANCE_OF_ROUNDED = 2e-2
+"""The same where products and convolutions round their operands to bfloat16 (`--numerics fast`)."""
 MOST_ROUNDING = 0.1
 """The largest difference that may be due to rounding alone, added up over a network in float32."""
 AS_FAR = 4.0
@@ -22,20 +26,34 @@ _LAST_PLACE = {"float16": 2**-10, "bfloat16": 2**-7, "float8_e4m3fn": 2**-3, "fl
 _LAST_PLACES = 4
 
 
-def tolerance_of(dtype: DType) -> float:
+def rounds_operands(artifact: Artifact) -> bool:
+    """Whether products and convolutions of a network may round their operands to bfloat16."""
+    if artifact.options.get("numerics") != "fast":
+        return False
+    machine = Machine.of(artifact.target)
+    return machine.multiplies_pairs or machine.multiplies_tiles
+
+
+def tolerance_of(dtype: DType, *, is_rounded: bool = False) -> float:
     """The allowed difference for an element type: 1e-4, but four units in the last place for narrow floats, which are
-    rounded at every node, also by the judge.
+    rounded at every node, also by the judge, and 2e-2 for a network that rounds operands to bfloat16.
     """
-    return max(TOLERANCE, _LAST_PLACES * _LAST_PLACE.get(str(dtype), 0.0))
+    least = TOLERANCE_OF_ROUNDED if is_rounded else TOLERANCE
+    return max(least, _LAST_PLACES * _LAST_PLACE.get(str(dtype), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far values may be from a judge's: the largest difference, None for that of their type, and how many steps
-    integers may be apart."""
+    """How far values may be from a judge's: the largest difference, None for that of their type, how many steps
+    integers may be apart, and whether the network rounds operands to bfloat16."""
 
     difference: float | None = None
     steps: int = 0
+    is_rounded: bool = False
+
+    def of(self, artifact: Artifact) -> Tolerance:
+        """The same for values of a network."""
+        return replace(self, is_rounded=rounds_operands(artifact))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +107,9 @@ def compare(
 
     def comparison(name: str, ours: Array) -> Comparison:
         dtype, right = DType.of(ours.dtype), np.asarray(expected[name])
-        allowed = tolerance_of(dtype) if tolerance.difference is None else tolerance.difference
+        allowed = tolerance.difference
+        if allowed is None:
+            allowed = tolerance_of(dtype, is_rounded=tolerance.is_rounded)
         return Comparison(
             name,
             layers.get(name, ""),

@@ -22,7 +22,7 @@ class ParameterGrowth:
 
     def tell(self) -> None:
         """Say how large they are, and what to do about it, where parameters have grown."""
-        if self.bytes:
+        if self.bytes > 0:
             say(f"{size(self.bytes)} of the parameters are for faster methods; --numerics strict does without")
 
 

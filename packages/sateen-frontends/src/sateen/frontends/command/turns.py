@@ -59,9 +59,10 @@ class Contender(ABC):
         """The largest difference of its outputs; ncnn has no more than four axes, so shapes are not compared."""
         return max(self._differences(expected), default=0.0)
 
-    def is_right(self, expected: Sequence[Array]) -> bool:
-        """Whether each of its outputs differs by no more than its element type allows."""
-        allowed = [tolerance_of(DType.of(r.dtype)) for r in expected]
+    def is_right(self, expected: Sequence[Array], *, is_rounded: bool = False) -> bool:
+        """Whether each of its outputs differs by no more than its element type allows, or rounding of operands, if
+        `is_rounded`."""
+        allowed = [tolerance_of(DType.of(r.dtype), is_rounded=is_rounded) for r in expected]
         return all(apart <= most for apart, most in zip(self._differences(expected), allowed, strict=True))
 
     def __enter__(self) -> Self:

@@ -41,7 +41,7 @@ from sateen.runtime.errors import printable
 @click.option(
     "--tolerance",
     type=click.FloatRange(min=0),
-    show_default="1e-4; four units in the last place of float16 and narrower",
+    show_default="1e-4; four units in the last place of float16 and narrower; 2e-2 where operands are bfloat16",
     help="The largest difference that is right.",
 )
 @click.option(
@@ -90,6 +90,7 @@ def verify(
             outputs = _compare_recorded(model, compilation, inputs, threads, allowed, session, place)
         else:
             artifact = open_artifact(model, compilation)
+            allowed = allowed.of(artifact)
             outputs = []
             for kind, given in _inputs_of(artifact, inputs).items():
                 verification = Verification(model, compilation, judge, given, threads, allowed, session, place)
@@ -147,6 +148,7 @@ def _compare_recorded(
     device: Device | None,
 ) -> list[Comparison]:
     artifact = open_artifact(model, compilation)
+    tolerance = tolerance.of(artifact)
     with open_arrays(file) as content:
         inputs, recorded = named_inputs(content, artifact.inputs), recorded_outputs(content, artifact.outputs)
         if not recorded:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sateen.graph_ir.ir import Array, Graph, Node, Problem, TensorType, Value
 from sateen.graph_ir.kernels.groups import lower_group
-from sateen.graph_ir.ops import Fused
+from sateen.graph_ir.ops import Cast, Fused
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir import Function
 from sateen.topi import operators
@@ -46,12 +48,15 @@ class SolvedProblem:
 
 
 def solved(problem: Problem, method: Method | None, machine: Machine) -> SolvedProblem:
-    """The graph that solves a problem by a method; without a method, as the operator chooses by the shapes."""
+    """The graph that solves a problem by a method; without a method, as the operator chooses by the shapes. What the
+    method takes in another type is given in it: in a network the conversion is a part of what computes it."""
     substitution = None if method is None else problem.op.substitute(method)
     if substitution is None:
         substitution = Substitution(problem.op, method, {})
     given = list(problem.inputs)
-    for position, preparation in substitution.prepared.items():
+    converted = {i: Preparation(Cast(t), partial(_converted, dtype=t)) for i, t in substitution.converted.items()}
+    prepared = {**substitution.prepared, **converted}
+    for position, preparation in prepared.items():
         given[position] = _prepared(given[position], preparation)
     node = _node(substitution, given, operators.types_of(substitution.operator, given))
     choice = min(node.layouts(node.input_types, machine), key=lambda choice: choice.slowdown)
@@ -60,7 +65,7 @@ def solved(problem: Problem, method: Method | None, machine: Machine) -> SolvedP
     results = [replace(t, layout=layout) for t, layout in zip(node.output_types, choice.outputs, strict=True)]
     node = _node(substitution, laid, results)
     inputs = tuple(v for v in node.inputs if v is not None)
-    return SolvedProblem(Graph(NAME, inputs, {}, (node,), node.outputs), substitution.prepared)
+    return SolvedProblem(Graph(NAME, inputs, {}, (node,), node.outputs), prepared)
 
 
 def problem_kernel(problem: SolvedProblem, machine: Machine) -> Function:
@@ -73,6 +78,10 @@ def _prepared(given: TensorType | None, preparation: Preparation) -> TensorType:
     """The type of a constant that is prepared."""
     (form,) = operators.types_of(preparation.operator, [given])
     return form
+
+
+def _converted(data: Array, dtype: DType) -> Array:
+    return data.astype(dtype.numpy)
 
 
 def _node(substitution: Substitution, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Node:

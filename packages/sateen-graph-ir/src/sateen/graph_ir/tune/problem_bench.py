@@ -19,6 +19,8 @@ from sateen.topi.methods import Method
 TOLERANCE, TOLERANCE_OF_TERMS = 1e-4, 2e-5
 """The allowed differences from the default's result, relative to the largest element, and of each element relative to
 Σ|w||x|: several times the error of Winograd's method on random numbers."""
+TOLERANCE_OF_ROUNDED = 1.01 * 2.0**-8
+"""The same of methods that round both operands to bfloat16, each by 2⁻⁹ of it at most: of Σ|w||x| alone."""
 SAMPLE_SECONDS = 0.003
 """The least seconds of a sample."""
 ROUNDS = 7
@@ -40,14 +42,21 @@ class ProblemData:
         self.expected: Sequence[Array] | None = None
         self.terms: Sequence[Array] | None = None
 
-    def require_right(self, results: Sequence[Array]) -> None:
-        """Raises ExecutionError if results are not the expected ones, within the error of a method."""
+    def require_right(self, results: Sequence[Array], *, are_rounded: bool = False) -> None:
+        """Raises ExecutionError if results are not the expected ones, within the error of a method; `are_rounded` says
+        that it rounds its operands."""
         assert self.expected is not None
         off = max(difference(y, r).overall for y, r in zip(results, self.expected, strict=True))
         off_terms = 0.0
         if self.terms is not None:
             off_terms = max(map(element_difference, results, self.expected, self.terms))
-        if not (off <= TOLERANCE and off_terms <= TOLERANCE_OF_TERMS):
+        if are_rounded:
+            if not off_terms <= TOLERANCE_OF_ROUNDED:
+                raise ExecutionError(
+                    f"expected the result of the default within {TOLERANCE_OF_ROUNDED:.2g} of the terms of each "
+                    f"element, found {off_terms:.2g}"
+                )
+        elif not (off <= TOLERANCE and off_terms <= TOLERANCE_OF_TERMS):
             raise ExecutionError(
                 f"expected the result of the default within {TOLERANCE:g} of its largest element and "
                 f"{TOLERANCE_OF_TERMS:g} of the terms of each, found {off:.2g} and {off_terms:.2g}"
@@ -113,9 +122,11 @@ class ProblemBench(ABC, Generic[P]):
         return prepared.results
 
     def _checked(self, method: Method) -> P:
+        substitution = self.problem.op.substitute(method)
         prepared = self.prepared(method, self.data.inputs)
         try:
-            self.data.require_right(prepared.results)
+            rounds = substitution is not None and bool(substitution.converted)
+            self.data.require_right(prepared.results, are_rounded=rounds)
         except ExecutionError:
             prepared.unload()
             raise

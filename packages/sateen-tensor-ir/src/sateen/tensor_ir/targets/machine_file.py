@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import ArgumentError
+from sateen.runtime.files import open_regular
 from sateen.runtime.target import Target
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
@@ -75,7 +76,7 @@ def read_machine(path: Path, target: Target | str) -> Machine:
     was not measured with.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise ArgumentError(f"{path}: expected the file of a machine: {error.strerror}") from None
