@@ -54,7 +54,8 @@ def opponents(text: str) -> tuple[str, ...]:
     multiple=True,
     type=opponents,
     metavar="NAME[,NAME...]",
-    help=f"Who else runs it: {', '.join(PEERS)} a MODEL, another artifact either; beside a device, here, this machine.",
+    help=f"Who else runs it: {', '.join(PEERS)} run a MODEL; another artifact runs beside either; beside a device, "
+    f"{HERE} is this machine.",
 )
 @click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Measurements of each.")
 @device_options

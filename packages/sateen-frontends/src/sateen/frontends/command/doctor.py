@@ -18,6 +18,7 @@ from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.pictures import PILLOW
 from sateen.frontends.command.target_support import built_for, computes, support_of
 from sateen.frontends.core.packages import is_installed
+from sateen.frontends.core.peers import Peer
 from sateen.frontends.readers import PEERS
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import installed_operators
@@ -176,6 +177,17 @@ def _package(subject: str, module: str, distribution: str, install: str) -> Call
     return look
 
 
+def _peer(name: str, peer: Peer) -> Callable[[], Finding]:
+    def look() -> Finding:
+        subject, installed = f"bench against {name}", [p for p in peer.packages if is_installed(p)]
+        if len(installed) == len(peer.packages):
+            return Finding(subject, True, ", ".join(f"{package} {_version(package)}" for package in installed))
+        missing = " and ".join(p for p in peer.packages if p not in installed)
+        return Finding(subject, False, f"not installed: {missing}", peer.install)
+
+    return look
+
+
 def _name(architecture: Architecture) -> str:
     """The common name of an architecture with its usual system."""
     return f"{architecture.title} Linux" if System.of(architecture.triple) is System.LINUX else architecture.title
@@ -186,11 +198,7 @@ _CHECKS: tuple[Callable[[], Finding], ...] = (
     *(_target(_name(architecture), f"llvm -mtriple={architecture.triple}") for architecture in ARCHITECTURES.values()),
     _operators,
     _package("pictures as inputs", "PIL", "pillow", PILLOW),
-    *(
-        _package(f"bench against {name}", package, package, peer.install)
-        for name, peer in PEERS.items()
-        for package in peer.packages
-    ),
+    *(_peer(name, peer) for name, peer in PEERS.items()),
 )
 
 

@@ -64,7 +64,7 @@ def show_measured(output: Path | None, as_json: bool) -> None:
     ]
     show_table(("", "measured", "chosen for"), rows)
     if output is not None:
-        say(f"{output}: for --machine of compile, tune, inspect and bench")
+        say(f"{output}: for --machine of compile, export, run, verify, bench, inspect and tune")
 
 
 def _text(value: float | bool) -> str:
