@@ -57,6 +57,11 @@ def test_a_machine_with_other_vectors_is_refused():
     )
 
 
+def test_the_path_of_a_machine_is_no_machine():
+    with pytest.raises(ArgumentError, match="build: expected machine as a Machine, found str; read a file first"):
+        build(network(), TARGET, machine="machine.json")  # type: ignore[arg-type]
+
+
 def test_tuning_has_the_candidates_of_the_given_machine_and_its_records_say_so():
     (problem,) = problems_of(network(), TARGET, machine=SLOW_MEMORY)
     first = [tunings_of([problem], TARGET, 4, machine=m)[0].estimate.method for m in (SLOW_MEMORY, OWN)]

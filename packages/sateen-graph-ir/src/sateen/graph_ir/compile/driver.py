@@ -162,6 +162,11 @@ def build(
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
     if parameters not in PARAMETER_FORMS:
         raise ArgumentError(f"expected parameters {' or '.join(PARAMETER_FORMS)}, found {parameters!r}")
+    if machine is not None and not isinstance(machine, Machine):
+        raise ArgumentError(
+            f"build: expected machine as a Machine, found {type(machine).__name__}; read a file first: "
+            "machine = read_machine(path, target)"
+        )
     complete = network_target(target)
     bound = bind_parameters(_required(graph), {} if params is None else params)
     if records is not None and pipeline is not None:

@@ -69,14 +69,14 @@ def machine_json(machine: Machine, target: Target, measured: Mapping[str, float]
     return json.dumps(told | ({"measured": dict(measured)} if measured else {}), indent=2) + "\n"
 
 
-def read_machine(path: Path, target: Target | str) -> Machine:
+def read_machine(path: Path | str, target: Target | str) -> Machine:
     """The machine of a target, with the caches and rates of a file; rates that it leaves out are the target's own.
 
     Raises ArgumentError for a file that is none, for a value that no machine has, and for a target whose vectors it
     was not measured with.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular(Path(path)) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise ArgumentError(f"{path}: expected the file of a machine: {error.strerror}") from None
