@@ -117,6 +117,7 @@ def _run_until_stopped(work: Any, candidates: int, number: int) -> tuple[bool, i
         try:
             os.close(told)
             os.close(say)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes ignore it
             work(tell, go)
             os._exit(0)
         except BaseException:  # noqa: BLE001  # whatever it was, the fork must not go on as a test
