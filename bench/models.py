@@ -26,7 +26,7 @@ from workload_files import unseen_files
 
 from sateen import runtime
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.comparison import TOLERANCE
+from sateen.frontends.command.comparison import AS_FAR, TOLERANCE
 from sateen.frontends.command.turns import OURS, Contender, ContenderHere, measure_in_turns
 from sateen.frontends.onnx.double import outputs_in_double
 from sateen.frontends.onnx.engines import write_for_peers
@@ -102,6 +102,8 @@ class Network:
         strict = folder / "strict.sateen"
         Compilation(model, strict, folder / "cache0", "--numerics", "strict")
         strictly = self._error([a.numpy() for a in runtime.load(strict).run(self.inputs).values()])
+        rounding = AS_FAR * strictly.overall if strictly else 0.0  # what any engine in float32 may be off
+        self._allowed = ROUNDED if numerics == "fast" else max(TOLERANCE, rounding)
         readable = folder / "network.onnx"
         write_for_peers(model, readable, {name: array.shape for name, array in self.inputs.items()}, {})
         self.runs = {n: [self._run(readable, n, samples) for _ in range(RUNS)] for n in THREADS}
@@ -123,7 +125,7 @@ class Network:
         if contender.refusal:
             print(f"{self.name}: {contender.name} refuses: {contender.refusal}", flush=True)
             return Engine(None, 0, (), "refuses")
-        if contender.difference(self._exact) > (ROUNDED if self.numerics == "fast" else TOLERANCE):
+        if contender.difference(self._exact) > self._allowed:
             return Engine(None, contender.memory_bytes, contender.outputs, "other numbers")
         return Engine(contender.time.median, contender.memory_bytes, contender.outputs)
 
