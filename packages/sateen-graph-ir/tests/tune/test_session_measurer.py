@@ -99,6 +99,7 @@ def test_a_candidate_that_computes_something_else_is_refused() -> None:
     ],
 )
 def test_methods_that_round_operands_get_them_rounded_and_are_right_within_what_that_costs(operator, shapes, method):
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
     problem = Problem(operator, tuple(TensorType.of("float32", shape) for shape in shapes))
     with SessionMeasurer(HERE) as opened:
         assert opened.measure(problem, method, None).ratio == 1.0
