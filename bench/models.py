@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import readme
 from compile_process import Compilation
 from page import INTEL, Figure, maker, update_table
 from workload_files import unseen_files
@@ -203,6 +204,7 @@ def measure(files: Sequence[Path], samples: int, numerics: str, part: str = "net
         errors = ["error", "error, strict", f"error of {network.engines[1]}"]
         head = ["network", "compile s", "compile MB", "artifact MB", *engines, *errors]
         update_table(f"{part} costs{suffix}", head, costs)
+    readme.write()
 
 
 def main() -> None:

@@ -67,11 +67,9 @@ def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], 
     The first cell of a row says what was measured, the second names the generation. The subject is both: the first
     cell as it is, if there is an `order` of them, otherwise up to a comma, sorted.
     """
-    mark = f"<!-- {name} -->"
-    before, _, rest = PAGE.read_text().partition(mark)
-    kept, _, after = rest.partition(mark)
-    lines = [line for line in kept.splitlines() if line.startswith("|")]
-    told = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines][2:]
+    mark = _mark(name)
+    before, kept, after = PAGE.read_text().split(mark)
+    told = _rows(kept)[1:]
     own = [[row[0], generation(), *row[1:]] for row in rows]
 
     def subject(row: Sequence[str]) -> tuple[int, str, str]:
@@ -83,6 +81,23 @@ def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], 
     merged = sorted([*(row for row in told if subject(row) not in new), *own], key=subject)
     text = "\n".join(table([head[0], "machine", *head[1:]], merged))
     PAGE.write_text(f"{before}{mark}\n{text}\n{mark}{after}")
+
+
+def read_table(name: str) -> list[dict[str, str]]:
+    """The rows of a table of the page, each cell by the head of its column."""
+    head, *rows = _rows(PAGE.read_text().split(_mark(name))[1])
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def _mark(name: str) -> str:
+    """What stands on the page before a table and after it."""
+    return f"<!-- {name} -->"
+
+
+def _rows(text: str) -> list[list[str]]:
+    """The cells of the rows of a table, the head's first."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return rows[:1] + rows[2:]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
