@@ -12,7 +12,7 @@ from sateen.graph_ir.ops import BfloatConv, BfloatMatMul, Cast, Conv, MatMul, Re
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.products import BfloatTiles
+from sateen.topi.computations.products import PackedTiles
 
 pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
 FAST = "llvm -mtriple=x86_64-linux-gnu -mcpu=znver4"
@@ -88,12 +88,12 @@ def test_others_stay_in_float32(graph, target, numerics):
 @pytest.mark.parametrize("rows", [32, 19])
 def test_tile_registers_take_products_where_pairs_are_slow(rows):
     after = choose_methods(products(rows=rows), Machine.of(TILES), numerics="fast")
-    assert [type(n.method) for n in after.nodes if isinstance(n.op, BfloatMatMul)] == [BfloatTiles] * 2
+    assert [type(n.method) for n in after.nodes if isinstance(n.op, BfloatMatMul)] == [PackedTiles] * 2
 
 
 def test_tile_registers_take_pointwise_convolutions():
     after = choose_methods(convolution(), Machine.of(TILES), numerics="fast")
-    assert [type(n.method) for n in after.nodes if isinstance(n.op, BfloatConv)] == [BfloatTiles]
+    assert [type(n.method) for n in after.nodes if isinstance(n.op, BfloatConv)] == [PackedTiles]
 
 
 @pytest.mark.parametrize("graph", [products(rows=32), products(rows=19), convolution()])

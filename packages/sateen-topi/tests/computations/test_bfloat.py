@@ -7,7 +7,7 @@ from sateen.runtime import Target
 from sateen.tensor_ir import Machine, build, lower, te
 from sateen.tensor_ir.interpret import run
 from sateen.topi.computations.convolution import Direct, bfloat_weight_layout, conv
-from sateen.topi.computations.products import BfloatPanels, bfloat_layout, bfloat_matmul
+from sateen.topi.computations.products import PackedBfloat, bfloat_layout, bfloat_matmul
 from sateen.topi.computations.windows import Window
 from sateen.topi.types import FLOAT32, Block, Layout, compute, pack, placeholder, unpack
 
@@ -64,8 +64,8 @@ def product(random, shape, columns, method, lanes):
 
 
 PRODUCTS = [
-    ((5, 8), 33, BfloatPanels(2, 1)),
-    ((2, 3, 12), 40, BfloatPanels(3, 2)),
+    ((5, 8), 33, PackedBfloat(2, 1)),
+    ((2, 3, 12), 40, PackedBfloat(3, 2)),
     ((7, 6), 16, None),
 ]
 
@@ -78,7 +78,7 @@ def test_products_are_those_of_the_definition(random, target, shape, columns, me
     require_sums(interpreted(computation, views, arrays, machine), shape[-1], exact, magnitudes)
 
 
-@pytest.mark.parametrize(("shape", "columns", "method"), [((65, 64), 200, BfloatPanels(6, 4)), *PRODUCTS[:2]])
+@pytest.mark.parametrize(("shape", "columns", "method"), [((65, 64), 200, PackedBfloat(6, 4)), *PRODUCTS[:2]])
 def test_code_of_products_has_the_instruction(random, lanes, shape, columns, method):
     computation, views, arrays, exact, magnitudes = product(random, shape, columns, method, lanes)
     found, assembly = compiled(computation, views, arrays)
@@ -88,7 +88,7 @@ def test_code_of_products_has_the_instruction(random, lanes, shape, columns, met
 
 def test_an_epilogue_is_computed_on_tiles(random):
     machine = Machine.of(ZEN_4)
-    computation, views, arrays, exact, magnitudes = product(random, (2, 3, 12), 40, BfloatPanels(3, 2), 16)
+    computation, views, arrays, exact, magnitudes = product(random, (2, 3, 12), 40, PackedBfloat(3, 2), 16)
 
     def relu(v):
         return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu", v.layout)
@@ -101,7 +101,7 @@ def test_infinities_and_nan_stay_in_their_row(random):
     a, b = short(random, 4, 8), short(random, 8, 16)
     a[1, 3], a[2, 0] = np.inf, np.nan
     views = [placeholder(a.shape, "bfloat16", "a"), placeholder(b.shape, "bfloat16", "b", bfloat_layout(16, 1))]
-    found = interpreted(bfloat_matmul(*views, BfloatPanels(2, 1)), views, [a, b], Machine.of(ZEN_4))
+    found = interpreted(bfloat_matmul(*views, PackedBfloat(2, 1)), views, [a, b], Machine.of(ZEN_4))
     assert np.isfinite(found[[0, 3]]).all()
     assert not np.isfinite(found[1]).any()
     assert np.isnan(found[2]).all()
@@ -158,7 +158,7 @@ def test_code_of_convolutions_has_the_instruction(random, lanes, inputs, outputs
 
 def test_code_for_other_processors_has_the_instruction(random):
     machine = Machine.of(target := "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1")
-    computation, views, *_ = product(random, (8, 16), 32, BfloatPanels(4, 4), 4)
+    computation, views, *_ = product(random, (8, 16), 32, PackedBfloat(4, 4), 4)
     schedule, arguments, _ = scheduled(computation, views, machine, None)
     assert build(schedule, arguments, target=Target.of(target)).assembly().count("bfdot") >= 16
 

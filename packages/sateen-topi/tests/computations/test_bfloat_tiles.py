@@ -12,7 +12,6 @@ from sateen.tensor_ir import Machine, build, lower, te
 from sateen.tensor_ir.interpret import run
 from sateen.topi.computations.convolution import ConvolutionShapes, PointwiseTiles, conv_candidates, tile_layouts
 from sateen.topi.computations.products import (
-    BfloatTiles,
     PackedTiles,
     bfloat_matmul,
     fills_tiles,
@@ -34,23 +33,23 @@ LOOP = re.compile(r"^(\.LBB\w+):\n((?:\t.*\n)*?)\tj\w+\t\1$", re.MULTILINE)
 FUNCTION = re.compile(r"^([\w.]+):\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
 
 PRODUCTS = [
-    ((64, 96), 64, BfloatTiles(2, 2)),
-    ((112, 32), 20, BfloatTiles(2, 1)),
-    ((3, 67, 64), 83, BfloatTiles(2, 2)),
-    ((2, 2, 19, 32), 33, BfloatTiles(1, 4)),
-    ((1, 35, 64), 100, BfloatTiles(1, 5)),
-    ((90, 32), 40, BfloatTiles(5, 1)),
-    ((1, 64), 40, BfloatTiles(1, 2)),
-    ((3, 5, 32), 7, BfloatTiles(1, 1)),
+    ((64, 96), 64, PackedTiles(2, 2)),
+    ((112, 32), 20, PackedTiles(2, 1)),
+    ((3, 67, 64), 83, PackedTiles(2, 2)),
+    ((2, 2, 19, 32), 33, PackedTiles(1, 4)),
+    ((1, 35, 64), 100, PackedTiles(1, 5)),
+    ((90, 32), 40, PackedTiles(5, 1)),
+    ((1, 64), 40, PackedTiles(1, 2)),
+    ((3, 5, 32), 7, PackedTiles(1, 1)),
 ]
 CONVOLUTIONS = [
-    ((1, 64, 7, 7), 32, BfloatTiles(2, 2)),
-    ((2, 32, 3, 14), 40, BfloatTiles(2, 2)),
-    ((1, 64, 3, 32), 64, BfloatTiles(2, 1)),
-    ((1, 96, 2, 35), 100, BfloatTiles(1, 4)),
-    ((1, 32, 56), 20, BfloatTiles(4, 1)),
-    ((3, 64, 9), 16, BfloatTiles(1, 1)),
-    ((1, 32, 2, 3, 5), 16, BfloatTiles(2, 1)),
+    ((1, 64, 7, 7), 32, PackedTiles(2, 2)),
+    ((2, 32, 3, 14), 40, PackedTiles(2, 2)),
+    ((1, 64, 3, 32), 64, PackedTiles(2, 1)),
+    ((1, 96, 2, 35), 100, PackedTiles(1, 4)),
+    ((1, 32, 56), 20, PackedTiles(4, 1)),
+    ((3, 64, 9), 16, PackedTiles(1, 1)),
+    ((1, 32, 2, 3, 5), 16, PackedTiles(2, 1)),
 ]
 
 
@@ -150,7 +149,7 @@ def test_code_multiplies_tiles(random, call_in_c, run_with_tiles, shape, columns
 
 
 def test_rows_keep_infinities_and_nan_to_themselves(random, call_in_c, run_with_tiles):
-    computation, views, arrays, _, _ = product(random, (32, 64), 32, BfloatTiles(2, 2))
+    computation, views, arrays, _, _ = product(random, (32, 64), 32, PackedTiles(2, 2))
     arrays[0][3, 5], arrays[0][20, 40] = np.inf, np.nan
     module = build(*scheduled(computation, views, Machine.of(SAPPHIRE_RAPIDS)), here(), name="f")
     call_in_c(module, {"f": [*arrays, found := np.zeros((32, 32), np.float32)]}, run_with_tiles)
@@ -164,7 +163,7 @@ def test_rows_keep_infinities_and_nan_to_themselves(random, call_in_c, run_with_
 def test_sums_stay_in_tile_registers(random, rows, columns, whole):
     """Neither is the configuration loaded in a loop over blocks, nor a tile of sums stored in one over terms."""
     shape = (2 * 16 * rows + (0 if whole else 3), 768)
-    computation, views, *_ = product(random, shape, 2 * 16 * columns, BfloatTiles(rows, columns))
+    computation, views, *_ = product(random, shape, 2 * 16 * columns, PackedTiles(rows, columns))
     arguments = scheduled(computation, views, Machine.of(SAPPHIRE_RAPIDS))
     assembly = build(*arguments, SAPPHIRE_RAPIDS, name="f").assembly()
     loops = [body for _, body in LOOP.findall(assembly) if body.count("tdpbf16ps") == rows * columns]
@@ -229,7 +228,7 @@ def test_other_convolutions_take_none(other):
 
 
 def test_operands_of_other_layouts_are_computed_element_by_element(random):
-    method = BfloatTiles(2, 2)
+    method = PackedTiles(2, 2)
     a = random.standard_normal((19, 32)).astype(ml_dtypes.bfloat16)
     b = random.standard_normal((32, 32)).astype(ml_dtypes.bfloat16)
     views = [placeholder(a.shape, "bfloat16", "a"), placeholder(b.shape, "bfloat16", "b")]

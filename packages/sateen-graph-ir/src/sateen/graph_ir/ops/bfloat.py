@@ -11,8 +11,8 @@ from sateen.graph_ir.ir import Array, TensorType
 from sateen.graph_ir.ops.windows import Windowed, output_dims, require_bias, require_weight, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution, products
-from sateen.topi.computations.convolution import Direct
-from sateen.topi.computations.products import BfloatPanels, BfloatTiles
+from sateen.topi.computations.convolution import DirectBfloat
+from sateen.topi.computations.products import PackedBfloat, PackedTiles
 from sateen.topi.methods import Method
 from sateen.topi.operators import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
@@ -34,7 +34,7 @@ def rounded(weight: Array) -> Array:
 class BfloatMatMul(Operator):
     """a [..., k] · b [k, n] of bfloat16, in float32."""
 
-    methods: ClassVar[tuple[type[Method], ...]] = (BfloatPanels, BfloatTiles)
+    methods: ClassVar[tuple[type[Method], ...]] = (PackedBfloat, PackedTiles)
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         _require_bfloat(self, a, b)
@@ -46,19 +46,19 @@ class BfloatMatMul(Operator):
         return (TensorType(FLOAT32, (*a.shape[:-1], b.shape[1])),)
 
     def compute(
-        self, a: View, b: View, *, outputs: Sequence[TensorType], method: BfloatPanels | BfloatTiles | None = None
+        self, a: View, b: View, *, outputs: Sequence[TensorType], method: PackedBfloat | PackedTiles | None = None
     ) -> Computation:
         return products.bfloat_matmul(a, b, method)
 
     def layouts_by(
         self,
-        method: BfloatPanels | BfloatTiles | None,
+        method: PackedBfloat | PackedTiles | None,
         inputs: Sequence[TensorType],
         outputs: Sequence[TensorType],
         machine: Machine,
     ) -> Iterable[LayoutChoice]:
         """The panels of b are those of the method; tiles of rows that are not whole are filled up."""
-        if isinstance(method, BfloatTiles):
+        if isinstance(method, PackedTiles):
             shape = inputs[0].static_shape
             rows = None if products.has_whole_tiles(shape) else products.tile_rows_layout(len(shape))
             yield LayoutChoice((rows, products.tile_weight_layout(method)), (None,))
@@ -77,7 +77,7 @@ class BfloatConv(Windowed):
     Attributes are those of Conv, of which it is the case of one group.
     """
 
-    methods: ClassVar[tuple[type[Method], ...]] = (Direct, BfloatTiles)
+    methods: ClassVar[tuple[type[Method], ...]] = (DirectBfloat, PackedTiles)
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
@@ -99,16 +99,16 @@ class BfloatConv(Windowed):
         bias: View | None = None,
         *,
         outputs: Sequence[TensorType],
-        method: Direct | BfloatTiles | None = None,
+        method: DirectBfloat | PackedTiles | None = None,
     ) -> Computation:
-        if isinstance(method, BfloatTiles) and convolution.PointwiseTiles.suits(data, weight, method):
+        if isinstance(method, PackedTiles) and convolution.PointwiseTiles.suits(data, weight, method):
             return convolution.PointwiseTiles(data, weight, bias, method).computation()
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         return convolution.conv(data, weight, bias, window, 1, outputs[0].memory_layout, method, FLOAT32)
 
     def layouts_by(
         self,
-        method: Direct | BfloatTiles | None,
+        method: DirectBfloat | PackedTiles | None,
         inputs: Sequence[TensorType],
         outputs: Sequence[TensorType],
         machine: Machine,
@@ -116,7 +116,7 @@ class BfloatConv(Windowed):
         """Blocks of channels, or tiles of positions and channels, and the panels of the method."""
         data, weight, *bias = inputs
         lanes, channels = machine.lanes(), weight.static_shape[1]
-        if isinstance(method, BfloatTiles):
+        if isinstance(method, PackedTiles):
             tiles = convolution.tile_layouts(data.rank, data.static_shape[-1], method)
             yield LayoutChoice((tiles.data, tiles.weight, tiles.bias)[: len(inputs)], (tiles.output,))
         elif method is not None and channels % lanes == 0:

@@ -115,7 +115,7 @@ class Conv(Windowed):
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, DirectBfloat | PackedTiles):
             bfloat = BfloatConv(self.strides, self.pads, self.dilations)
-            return Substitution(bfloat, method.of_bfloat, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
+            return Substitution(bfloat, method, {1: Preparation(Cast(BFLOAT16), rounded)}, {0: BFLOAT16})
         if not isinstance(method, Winograd | WinogradTiles):
             return None
         op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)

@@ -82,7 +82,7 @@ class MatMul(Operator):
             return Substitution(StrassenMatMul(), Panels(method.vectors), {1: Preparation(prepared, prepared.prepared)})
         if isinstance(method, PackedBfloat | PackedTiles):
             weight = Preparation(Cast(BFLOAT16), rounded)
-            return Substitution(BfloatMatMul(), method.of_bfloat, {1: weight}, {0: BFLOAT16})
+            return Substitution(BfloatMatMul(), method, {1: weight}, {0: BFLOAT16})
         return None
 
     def layouts_by(

@@ -11,24 +11,16 @@ from sateen.tensor_ir import Machine
 from sateen.topi.computations.convolution import direct
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes
 from sateen.topi.cost import rounding_cycles
-from sateen.topi.methods import Candidate, Method
+from sateen.topi.methods import Candidate
 from sateen.topi.schedules import PAIR
 from sateen.topi.types import FLOAT32, Block, Layout
 
 
 @dataclass(frozen=True, slots=True)
-class DirectBfloat(Method):
-    """The register tiles of `Direct`, on data and weights that are rounded to bfloat16."""
+class DirectBfloat(direct.Direct):
+    """The direct method on data and weights that are rounded to bfloat16."""
 
     numerics: ClassVar[str] = "fast"
-    rows: int
-    columns: int
-    vectors: int
-
-    @property
-    def of_bfloat(self) -> direct.Direct:
-        """The method once data and weights are of bfloat16."""
-        return direct.Direct(self.rows, self.columns, self.vectors)
 
 
 def bfloat_weight_layout(rank: int, lanes: int, vectors: int) -> Layout:

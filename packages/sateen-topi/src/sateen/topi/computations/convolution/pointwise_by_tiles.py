@@ -12,7 +12,7 @@ from math import prod
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, OperandLayouts
-from sateen.topi.computations.products import BfloatTiles
+from sateen.topi.computations.products import PackedTiles
 from sateen.topi.computations.products.tile_product import (
     COLUMNS,
     ROWS,
@@ -40,7 +40,7 @@ def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candida
     yield from block_candidates(prod(lines), along, -(-outputs // COLUMNS), channels, preparation, machine)
 
 
-def tile_layouts(rank: int, width: int, method: BfloatTiles) -> OperandLayouts:
+def tile_layouts(rank: int, width: int, method: PackedTiles) -> OperandLayouts:
     """The layouts of data [N, C, …], whose last dimension has `width`, of weights, bias and result."""
     filled = [Block(rank - 1, ROWS)] if width % ROWS else []
     weight = Layout((*range(rank), Block(0, COLUMNS * method.columns), Block(1, PAIR)))
@@ -52,7 +52,7 @@ class PointwiseTiles:
     """The stages of a 1x1 convolution by tile registers, and their schedule. The operands lie as the method needs
     them."""
 
-    def __init__(self, data: View, weight: View, bias: View | None, method: BfloatTiles) -> None:
+    def __init__(self, data: View, weight: View, bias: View | None, method: PackedTiles) -> None:
         self.data, self.weight, self.bias, self.method = data, weight, bias, method
         batch, channels, *spatial = data.shape
         *outer, width = spatial
@@ -64,7 +64,7 @@ class PointwiseTiles:
         self.result: te.Tensor = te.compute(self.layout.physical_shape(self.shape), self._element, name="bfloat_conv")
 
     @staticmethod
-    def suits(data: View, weight: View, method: BfloatTiles) -> bool:
+    def suits(data: View, weight: View, method: PackedTiles) -> bool:
         """Whether operands lie as the method needs them."""
         layouts = tile_layouts(data.ndim, data.shape[-1], method)
         return (data.layout, weight.layout) == (layouts.data, layouts.weight) and data.shape[1] % TERMS == 0

@@ -1,7 +1,6 @@
 """Products of matrices: computations, methods and schedules, by the kind of machine; determinants."""
 
 from sateen.topi.computations.products.bfloat_product import (
-    BfloatPanels,
     PackedBfloat,
     bfloat_layout,
     bfloat_matmul,
@@ -21,7 +20,6 @@ from sateen.topi.computations.products.strassen import (
 )
 from sateen.topi.computations.products.strassen_weights import sum_weight_blocks
 from sateen.topi.computations.products.tile_product import (
-    BfloatTiles,
     PackedTiles,
     fills_tiles,
     has_whole_tiles,
@@ -31,8 +29,6 @@ from sateen.topi.computations.products.tile_product import (
 
 __all__ = [
     "STRASSEN_PRODUCTS",
-    "BfloatPanels",
-    "BfloatTiles",
     "Packed",
     "PackedBfloat",
     "PackedTiles",

@@ -16,7 +16,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr
 from sateen.topi.computations.arguments import require, require_rank, require_shape, require_views
-from sateen.topi.computations.products.tile_product import BfloatTiles, TileProduct
+from sateen.topi.computations.products.tile_product import PackedTiles, TileProduct
 from sateen.topi.cost import mean_cycles, rounding_cycles, tiles_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
@@ -42,25 +42,12 @@ VECTORS = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class BfloatPanels(Method):
-    """Register tiles of `rows` rows and `vectors` vectors of columns, of operands of bfloat16."""
-
-    rows: int
-    vectors: int
-
-
-@dataclass(frozen=True, slots=True)
 class PackedBfloat(Method):
-    """The same, of operands that are rounded to bfloat16."""
+    """Register tiles of `rows` rows and `vectors` vectors of columns, of operands that are rounded to bfloat16."""
 
     numerics: ClassVar[str] = "fast"
     rows: int
     vectors: int
-
-    @property
-    def of_bfloat(self) -> BfloatPanels:
-        """The method once the operands are of bfloat16."""
-        return BfloatPanels(self.rows, self.vectors)
 
 
 def bfloat_layout(lanes: int, vectors: int) -> Layout:
@@ -85,7 +72,7 @@ def bfloat_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine:
     return found
 
 
-def bfloat_matmul(a: View, b: View, method: BfloatPanels | BfloatTiles | None = None) -> Computation:
+def bfloat_matmul(a: View, b: View, method: PackedBfloat | PackedTiles | None = None) -> Computation:
     """a [..., k] · b [k, n] of bfloat16, in float32. Computed element by element without a method, or if operands don't
     lie as it needs them."""
     name = "bfloat_matmul"
@@ -95,7 +82,7 @@ def bfloat_matmul(a: View, b: View, method: BfloatPanels | BfloatTiles | None = 
     for operand, view in (("a", a), ("b", b)):
         require(view.dtype == BFLOAT16, name, f"{operand} of bfloat16", view.dtype)
     require_shape(name, "b", b, (a.shape[-1], b.shape[1]))
-    if not isinstance(method, BfloatTiles):
+    if not isinstance(method, PackedTiles):
         return _Product(a, b, method).computation()
     return (TileProduct(a, b, method) if TileProduct.suits(a, b, method) else _Product(a, b)).computation()
 
@@ -103,7 +90,7 @@ def bfloat_matmul(a: View, b: View, method: BfloatPanels | BfloatTiles | None = 
 class _Product:
     """The stages of a product, whose rows are those of all matrices of a, and their schedule."""
 
-    def __init__(self, a: View, b: View, method: BfloatPanels | None = None) -> None:
+    def __init__(self, a: View, b: View, method: PackedBfloat | None = None) -> None:
         self.a, self.b, self.method = a, b, method
         self.shape = (*a.shape[:-1], b.shape[1])
         self.rows, self.depth = prod(a.shape[:-1]), a.shape[-1]

@@ -40,28 +40,15 @@ TERMS = int(INSTRUCTION.shape_of(INSTRUCTION.inputs[1])[1])
 
 
 @dataclass(frozen=True, slots=True)
-class BfloatTiles(Method):
-    """Blocks of `rows` x `columns` tile registers of sums, of operands of bfloat16."""
-
-    rows: int
-    columns: int
-
-
-@dataclass(frozen=True, slots=True)
 class PackedTiles(Method):
-    """The same, of operands that are rounded to bfloat16."""
+    """Blocks of `rows` x `columns` tile registers of sums, of operands that are rounded to bfloat16."""
 
     numerics: ClassVar[str] = "fast"
     rows: int
     columns: int
 
-    @property
-    def of_bfloat(self) -> BfloatTiles:
-        """The method once the operands are of bfloat16."""
-        return BfloatTiles(self.rows, self.columns)
 
-
-def tile_weight_layout(method: BfloatTiles) -> Layout:
+def tile_weight_layout(method: PackedTiles) -> Layout:
     """The layout of a right operand [k, n]: panels of columns, in which pairs of terms are neighbours."""
     return Layout((1, 0, Block(1, COLUMNS * method.columns), Block(0, PAIR)))
 
@@ -138,7 +125,7 @@ def _block_cycles(rows: int, columns: int, depth: int, panel: int, left: int, ma
 class TileProduct:
     """The stages of a product by tile registers, and their schedule. The operands lie as the method needs them."""
 
-    def __init__(self, a: View, b: View, method: BfloatTiles) -> None:
+    def __init__(self, a: View, b: View, method: PackedTiles) -> None:
         self.a, self.b, self.method = a, b, method
         self.shape = (*a.shape[:-1], b.shape[1])
         *batch, rows, depth = a.shape
@@ -148,7 +135,7 @@ class TileProduct:
         self.result: te.Tensor = te.compute(self.shape, self._element, name="bfloat_matmul")
 
     @staticmethod
-    def suits(a: View, b: View, method: BfloatTiles) -> bool:
+    def suits(a: View, b: View, method: PackedTiles) -> bool:
         """Whether operands lie as the method needs them."""
         is_left = a.layout == tile_rows_layout(a.ndim) or (a.layout.is_row_major and has_whole_tiles(a.shape))
         return is_left and fills_tiles(a.shape, b.shape) and b.layout == tile_weight_layout(method)
