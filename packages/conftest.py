@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,7 @@ int32_t exhaust(const host *h, tensor *const *args, int32_t n) {
 Array = np.ndarray[Any, Any]
 RunElsewhere = Callable[[Path, list[str], list[str]], str]
 """Compiles main.c of a folder with options, runs it there with arguments, and gives what it prints."""
+RunWithLibrary = Callable[[str, Callable[[Sequence[str]], Mapping[str, str]], Sequence[Array], RunElsewhere], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -174,27 +176,19 @@ def _runner(architecture: str, system: str, *processor: str) -> RunElsewhere:
 
 
 @pytest.fixture
-def call_in_c(tmp_path: Path) -> Callable[..., None]:
-    """Calls functions of a module in a program in C, which `run` compiles with options and runs: the module as a
-    library, arguments of each function by its name. Arrays are those of a file, which the program changes."""
+def run_with_library(tmp_path: Path) -> RunWithLibrary:
+    """Calls functions of `libcalled.so` in the test's folder, whose symbols of sateen begin with a prefix, in a program
+    in C, which `run` compiles and runs. `calls` gets where arrays lie in its memory, and gives each call by its name.
+    Arrays are those of a file, which the program changes."""
 
-    def call(module: CompiledModule, calls: Mapping[str, Sequence[Array]], run: RunElsewhere) -> None:
-        module.export_library(tmp_path / "libcalled.so")
-        arrays = [array for arguments in calls.values() for array in arguments]
+    def run_calls(
+        prefix: str, calls: Callable[[Sequence[str]], Mapping[str, str]], arrays: Sequence[Array], run: RunElsewhere
+    ) -> None:
         places = np.cumsum([0, *(-(-array.nbytes // 64) * 64 for array in arrays)])
-        lines, at = [], iter(places)
-        for number, (name, arguments) in enumerate(calls.items(), start=1):
-            for i, array in enumerate(arguments):
-                shape, dtype = ", ".join(map(str, array.shape)), DType.of(array.dtype)
-                element = f"{{{int(dtype.code)}, {dtype.bits}, 1}}"
-                lines.append(f"int64_t shape_{number}_{i}[] = {{{shape}}};")
-                where = f"memory + {next(at)}, {{kDLCPU, 0}}, {array.ndim}, {element}, shape_{number}_{i}, NULL, 0"
-                lines.append(f"DLTensor tensor_{number}_{i} = {{{where}}};")
-            listed = ", ".join(f"&tensor_{number}_{i}" for i in range(len(arguments)))
-            lines.append(f"DLTensor *const all_{number}[] = {{{listed}}};")
-            lines.append(f"status = {name}(NULL, all_{number}, {len(arguments)});")
-            lines.append(f'if (status) {{ printf("{name}: %s", sateen_status_message(status)); return 0; }}')
-        text = "\n".join(lines)
+        text = "\n".join(
+            f'if ((status = {called})) {{ printf("{name}: %s", {prefix}_status_message(status)); return 0; }}'
+            for name, called in calls([f"memory + {place}" for place in places[:-1]]).items()
+        )
         (tmp_path / "main.c").write_text(f"""
             #include <stdio.h>
             #include "libcalled.h"
@@ -216,6 +210,31 @@ def call_in_c(tmp_path: Path) -> Callable[..., None]:
         after = (tmp_path / "memory").read_bytes()
         for array, place in zip(arrays, places, strict=False):
             array[...] = np.frombuffer(after, array.dtype, array.size, place).reshape(array.shape)
+
+    return run_calls
+
+
+@pytest.fixture
+def call_in_c(tmp_path: Path, run_with_library: RunWithLibrary) -> Callable[..., None]:
+    """Calls functions of a module elsewhere: the arguments of each by its name, which it may change."""
+
+    def tensor(array: Array, place: str) -> str:
+        shape, dtype = ", ".join(map(str, array.shape)), DType.of(array.dtype)
+        element = f"{{{int(dtype.code)}, {dtype.bits}, 1}}"
+        return f"&(DLTensor){{{place}, {{kDLCPU, 0}}, {array.ndim}, {element}, (int64_t[]){{{shape}}}, NULL, 0}}"
+
+    def call(module: CompiledModule, calls: Mapping[str, Sequence[Array]], run: RunElsewhere) -> None:
+        module.export_library(tmp_path / "libcalled.so")
+        arrays = [array for arguments in calls.values() for array in arguments]
+
+        def texts(places: Sequence[str]) -> dict[str, str]:
+            tensors = map(tensor, arrays, places)
+            return {
+                name: f"{name}(NULL, (DLTensor *const[]){{{', '.join(islice(tensors, len(a)))}}}, {len(a)})"
+                for name, a in calls.items()
+            }
+
+        run_with_library("sateen", texts, arrays, run)
 
     return call
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -26,42 +25,20 @@ def parse() -> Callable[[str], Graph]:
 
 
 @pytest.fixture
-def run_in_c(tmp_path: Path) -> Callable[..., dict[str, Array]]:
+def run_in_c(tmp_path: Path, run_with_library: Callable[..., None]) -> Callable[..., dict[str, Array]]:
     """Runs a network as a library that a program in C calls, which `run` compiles and runs; gives its outputs."""
 
     def call(artifact: Artifact, given: Mapping[str, Array], run: Callable[..., str]) -> dict[str, Array]:
-        artifact.export_library(tmp_path / "libnet.so", "net")
-        parameters = (*artifact.inputs, *artifact.outputs)
-        shapes = [[int(n) for n in x.shape] for x in parameters]
-        sizes = [-(-np.prod(s, dtype=int) * x.dtype.bytes // 64) * 64 for s, x in zip(shapes, parameters, strict=True)]
-        places = np.cumsum([0, *sizes])
-        memory = bytearray(places[-1])
-        for x, place in zip(artifact.inputs, places, strict=False):
-            raw = given[x.name].tobytes()
-            memory[place : place + len(raw)] = raw
-        arguments = ", ".join(f"(void *)(memory + {place})" for place in places[:-1])
-        program = f"""
-            #include <stdio.h>
-            #include "libnet.h"
-            static _Alignas(64) unsigned char memory[{places[-1]}], workspace[NET_WORKSPACE_BYTES];
-            int main(void)
-            {{
-                FILE *file = fopen("memory", "r+b");
-                if (!file || fread(memory, sizeof memory, 1, file) != 1) return 1;
-                if (net_run(NULL, {arguments}, workspace)) return 2;
-                rewind(file);
-                return fwrite(memory, sizeof memory, 1, file) != 1 || fclose(file);
-            }}
-        """
-        (tmp_path / "main.c").write_text(program, encoding="utf-8")
-        (tmp_path / "memory").write_bytes(memory)
-        assert run(tmp_path, [f"-I{files('sateen.runtime') / 'include'}", "libnet.so", "-Wl,-rpath,."], []) == ""
-        after = (tmp_path / "memory").read_bytes()
-        return {
-            x.name: np.frombuffer(after, x.dtype.numpy, np.prod(shape, dtype=int), place).reshape(shape)
-            for x, shape, place in zip(parameters, shapes, places, strict=False)
-            if x.is_output
-        }
+        artifact.export_library(tmp_path / "libcalled.so", "net")
+        outputs = {p.name: np.zeros([int(n) for n in p.shape], p.dtype.numpy) for p in artifact.outputs}
+        workspace = np.zeros(artifact.workspace_bytes, np.uint8)
+        arrays = [*(given[p.name] for p in artifact.inputs), *outputs.values(), workspace]
+
+        def texts(places: Sequence[str]) -> dict[str, str]:
+            return {"net_run": f"net_run(NULL, {', '.join(f'(void *)({place})' for place in places)})"}
+
+        run_with_library("net_sateen", texts, arrays, run)
+        return outputs
 
     return call
 
