@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sateen.runtime import Artifact, ArtifactError, DType, Parameter, Target, VerifiedFiles, read_artifact
-from sateen.runtime.artifact import LEAF_BYTES, packed
+from sateen.runtime.artifact import HEADER, LEAF_BYTES, packed
 
 
 def artifact(parameters: bytes = bytes(range(256)) * 8) -> Artifact:
@@ -34,6 +34,14 @@ def test_a_saved_artifact_reads_back_equal(tmp_path: Path) -> None:
 
 def test_equal_artifacts_give_equal_bytes() -> None:
     assert artifact().to_bytes() == artifact().to_bytes()
+
+
+def test_what_was_read_has_the_digest_of_its_manifest_and_what_was_changed_has_none() -> None:
+    raw = artifact().to_bytes()
+    read = read_artifact(raw)
+    assert read.digest == read_artifact(raw).digest == HEADER.unpack(raw[: HEADER.size])[-1].hex()
+    assert read_artifact(artifact(b"other").to_bytes()).digest != read.digest
+    assert replace(read, producer="another").digest == artifact().digest == ""
 
 
 def test_sections_begin_on_pages() -> None:

@@ -15,7 +15,7 @@ import os
 import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from enum import Enum
 from functools import partial
 from io import BytesIO
@@ -118,8 +118,13 @@ class Artifact:
     """What each device has, the host among them; empty for a network that is on one device as a whole."""
     packing: Packing | None = None
     """How the library packs the parameters when they are first loaded; None if they are in the form that it reads."""
-    digest: str = field(default="", init=False, compare=False, repr=False)
-    """Of one that was read: the digest of its manifest, which holds those of all sections. A changed copy has none."""
+    manifest: InitVar[bytes] = b""
+    """That of the file from which it is read; a changed copy has none."""
+    digest: str = field(init=False, compare=False, repr=False)
+    """The digest of its manifest, which holds those of all sections; empty if it has none."""
+
+    def __post_init__(self, manifest: bytes) -> None:
+        object.__setattr__(self, "digest", hashlib.sha256(manifest).hexdigest() if manifest else "")
 
     def __repr__(self) -> str:
         return (

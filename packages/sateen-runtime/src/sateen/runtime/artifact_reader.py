@@ -101,14 +101,12 @@ def _read(
         kernels = _copy_of(view, sections[DEVICE_SECTION]) if DEVICE_SECTION in sections else b""
         parameters = view[sections["parameters"].start : sections["parameters"].end]
         packing = _packing(view, sections, len(parameters))
+        artifact = replace(_artifact(fields, library, parameters, kernels), packing=packing, manifest=raw)
         known = None if verified is None or descriptor is None else verified.of(descriptor)
-        digest = hashlib.sha256(raw).hexdigest()
-        if known is None or not known.is_verified(digest):
+        if known is None or not known.is_verified(artifact.digest):
             sections["parameters"].check(parameters)
             if verified is not None and descriptor is not None and verified.of(descriptor) == known:
-                known.remember(digest)
-        artifact = replace(_artifact(fields, library, parameters, kernels), packing=packing)
-        object.__setattr__(artifact, "digest", digest)
+                known.remember(artifact.digest)
         return artifact
     except ArtifactError as error:
         raise ArtifactError(f"{name}: {error}") from None
