@@ -59,7 +59,7 @@ class NativeEvaluator:
             (data,) = inputs
             assert data is not None
             return [node.op.prepared(data)]
-        if self._is_small(node):
+        if _is_row_major(node) and self._count_work(node) <= MOST_POINTS:
             return evaluate_op(node, inputs)
         body = _body(node)
         key = group_key(body)
@@ -79,15 +79,13 @@ class NativeEvaluator:
             raise
         return outputs
 
-    def _is_small(self, node: Node) -> bool:
-        """Whether this node and those of its kind that came before are too little work for a kernel."""
-        if not _is_row_major(node):
-            return False
+    def _count_work(self, node: Node) -> int:
+        """Add the work of a node to that of its kind, and give the sum."""
         key = node.computation_key
         if key not in self._work:
             self._work[key] = _definition_work(node)
         self._done[key] += self._work[key]
-        return self._done[key] <= MOST_POINTS
+        return self._done[key]
 
 
 def work_of(node: Node) -> int:
