@@ -32,6 +32,9 @@ SHAPES = [
     ((1, 24, 9, 12), (1, 24, 18, 15)),
     ((2, 3, 9), (2, 5, 14)),
     ((1, 2, 4, 4), (1, 2, 1, 1)),
+    ((1, 20, 40, 9), (1, 20, 50, 3)),  # rows come last
+    ((1, 2, 3, 33, 20), (1, 2, 6, 50, 45)),
+    ((5, 7), (9, 12)),
 ]
 
 
@@ -48,14 +51,37 @@ def test_linear(run_views, view, error, random, before, after, transformation):
     assert error(y, expected) < 1e-6
 
 
-def test_columns_of_a_row_are_taken_by_shuffles():
-    x = placeholder((1, 3, 8, 40), "float32", "x")
-    computation = resize(x, axes_of(x.shape, (1, 3, 8, 48)), Interpolation("linear"))
-    machine = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")
+AVX512 = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")
+
+
+def lowered(before, after, layout=None):
+    x = placeholder(before, "float32", "x", layout)
+    computation = resize(x, axes_of(before, after), Interpolation("linear"))
     schedule = te.create_schedule(computation.view.tensor)
-    computation.schedule_on(machine)(schedule, computation.view.tensor, machine)
-    text = str(lower(schedule, [x.tensor, computation.view.tensor]))
+    computation.schedule_on(AVX512)(schedule, computation.view.tensor, AVX512)
+    return str(lower(schedule, [x.tensor, computation.view.tensor]))
+
+
+def test_columns_of_a_row_are_taken_by_shuffles():
+    text = lowered((1, 3, 8, 40), (1, 3, 8, 48))
     assert "unrolled i3o in [0, 3)" in text  # each vector has places of its own, known when it is compiled
+
+
+def test_columns_in_blocks_of_channels_are_written_out():
+    text = lowered((1, 64, 8, 40), (1, 64, 8, 48), Layout.blocked(4, 1, 16))
+    assert "unrolled i3 in [0, 48)" in text
+
+
+def test_lines_between_passes_are_kept_for_a_few_rows():
+    assert "local float32[1, 1, 1, 40, 16]" in lowered((1, 64, 20, 40), (1, 64, 30, 60), Layout.blocked(4, 1, 16))
+    assert "local float32[1, 1, 10, 40]" in lowered((1, 64, 20, 40), (1, 64, 30, 60))  # 3 vectors each
+    assert "local float32[1, 1, 40, 30]" in lowered((1, 64, 40, 90), (1, 64, 60, 30))  # rows come last: a whole plane
+
+
+def test_passes_go_through_memory_where_threads_would_find_no_work():
+    cores = AVX512.cores
+    assert "local float32[1, 40, 30]" in lowered((cores, 40, 90), (cores, 60, 30))
+    assert "local" not in lowered((1, 40, 90), (1, 60, 30))
 
 
 def test_linear_in_blocks_of_channels_and_float16(run_views, view, error, random, lanes):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir import Expr
+from sateen.tensor_ir.ir import Expr, IterVar, is_among
 from sateen.topi.computations.arguments import require_axes, require_views
 from sateen.topi.schedules import (
     Accesses,
     Computation,
+    balanced,
     elements,
     extent_of,
     for_machines,
@@ -30,6 +32,12 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Layout, View, compute
 
 Array = np.ndarray[Any, Any]
+KEPT_VECTORS = 32
+"""The vectors of a pass that are kept for the next one: so many that none is read just after it was written."""
+UNROLLED_VECTORS = 512
+"""The most vectors at places of a table that are written out where each is loaded as it is: neighbours share loads."""
+WORK = 4
+"""The elements that count as touched for each of a pass."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,9 +83,7 @@ def in_passes(
         result = compute(last.shape, element, name, layout)
 
     def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        for tensor in passes[:-1]:
-            _schedule_pass(s, tensor, tensor, machine)
-        _schedule_pass(s, passes[-1], host_of(s, result.tensor, output, machine), machine)
+        _schedule_passes(s, passes, host_of(s, result.tensor, output, machine), machine)
 
     def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         assert machine.gpu is not None
@@ -106,19 +112,79 @@ def _applied(x: View, taps: Taps, layout: Layout, kind: DType) -> View:
     return View(te.compute(layout.physical_shape(shape), element, name="combined"), shape, layout)
 
 
-def _schedule_pass(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, machine: Machine) -> None:
-    """Vectors along memory, all taps of an element at once; along the axis of the taps each vector by itself."""
-    tile = in_registers(s, reduction, host)
+def _schedule_passes(s: te.Schedule, passes: Sequence[te.Tensor], host: te.Tensor, machine: Machine) -> None:
+    """The last pass in the loops of the host. The passes before it are computed there, too, for some rows at a time, so
+    that what they give stays in the first cache, but for those outside of which threads would find no work."""
+    along = [_first_looked_up(s, tensor) for tensor in passes]
+    outside = [min(along[i:]) for i in range(1, len(along))]
+    apart = sum(around == 0 or prod(shape_of(host)[:around]) < machine.cores for around in outside)
+    for tensor in passes[:apart]:
+        _vectors_of(s, tensor, tensor, machine).share(elements(tensor), machine)
+    vectors = _vectors_of(s, passes[-1], host, machine, along[-1])
+    if apart == len(outside):
+        vectors.share(elements(host), machine)
+        return
+    loops = vectors.loops
+    rows = _rows_at_once(passes[-2], along[-1], machine)
+    if rows > 1:
+        loops[along[-1] - 1], _ = vectors.stage.split(loops[along[-1] - 1], rows, tail="partition")
+    outermost = vectors.share(elements(host), machine, outside[apart])
+    for tensor, around in zip(passes[apart:-1], outside[apart:], strict=True):
+        part = _vectors_of(s, tensor, tensor, machine, around)
+        part.tile.compute_at(part.stage, part.loop)
+        part.stage.set_scope("local")
+        part.stage.compute_at(vectors.stage, outermost if around == outside[apart] else loops[around - 1])
+
+
+def _first_looked_up(s: te.Schedule, reduction: te.Tensor) -> int:
+    """The first axis of a pass that its tables are along."""
+    accesses = Accesses(s, reduction.op)
+    return next(d for d, axis in enumerate(reduction.op.axis) if accesses.look_ups(axis))
+
+
+def _rows_at_once(kept: te.Tensor, around: int, machine: Machine) -> int:
+    """The iterations of the loop around the last pass for which the pass before it is kept."""
+    shape = shape_of(kept)
+    row = prod(shape[around:-1]) * -(-shape[-1] // machine.lanes(kept.dtype))
+    return balanced(shape[around - 1], max(1, KEPT_VECTORS // max(1, row)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Vectors:
+    """A pass in the loops of the stage that writes it, a vector along memory at a time in registers."""
+
+    stage: te.Stage
+    tile: te.Stage
+    loop: IterVar
+    """The loop over vectors."""
+    loops: list[IterVar]
+    """All loops that are not written out, outermost first."""
+
+    def share(self, work: int, machine: Machine, outermost: int | None = None) -> IterVar:
+        """Share loops among threads, by default all, and compute the tile in them; the last of those that are left."""
+        place = share_among_threads(self.stage, self.loops[:outermost], work * WORK, machine)
+        self.tile.compute_at(self.stage, self.loop if is_among(self.loop, self.stage.leaves) else place)
+        return place
+
+
+def _vectors_of(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, machine: Machine, around: int = 0) -> _Vectors:
+    """A pass of which the host's first loops, `around` of them, take a part at a time. Vectors along its tables are
+    written out, so that their places are known."""
+    tile = s[in_registers(s, reduction, host)]
     stage = s[host]
     *loops, last = stage.axes
-    outer, lane = stage.split(last, min(machine.lanes(reduction.dtype), extent_of(last.extent)), tail="partition")
+    vector, lane = stage.split(last, min(machine.lanes(reduction.dtype), extent_of(last.extent)), tail="partition")
     stage.vectorize(lane)
-    look_ups = Accesses(s, reduction.op).look_ups(reduction.op.axis[-1]) * extent_of(reduction.op.reduce_axis[0].extent)
-    unrolled = loops and unroll_look_ups(stage, outer, look_ups, machine)
-    place = share_among_threads(stage, [*loops, *([] if unrolled else [outer])], elements(host) * 4, machine)
-    s[tile].compute_at(stage, outer if unrolled else place)
-    part = s[tile]
-    *data, lane = part.axes
-    (tap,) = part.op.reduce_axis
-    part.reorder(tap, *data, lane)
-    register_tile(part, tap, *data, lane)
+    accesses, taps = Accesses(s, reduction.op), extent_of(reduction.op.reduce_axis[0].extent)
+    in_vector, *in_column = (accesses.look_ups(axis) * taps for axis in reversed(reduction.op.axis))
+    if not (loops and unroll_look_ups(stage, vector, in_vector, machine)):
+        whole = extent_of(vector.extent) == 1 and len(loops) > max(around, 1)
+        if whole and unroll_look_ups(stage, loops[-1], in_column[0], machine, UNROLLED_VECTORS):
+            loops.pop()
+        else:
+            loops.append(vector)
+    *data, lane = tile.axes
+    (tap,) = tile.op.reduce_axis
+    tile.reorder(tap, *data, lane)
+    register_tile(tile, tap, *data, lane)
+    return _Vectors(stage, tile, vector, loops)

@@ -57,10 +57,12 @@ def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> N
         _parallelize(stage, [leaf for leaf in stage.leaves if not is_among(leaf, inner)], machine)
 
 
-def unroll_look_ups(stage: te.Stage, vectors: IterVar, look_ups: int, machine: Machine) -> bool:
+def unroll_look_ups(
+    stage: te.Stage, vectors: IterVar, look_ups: int, machine: Machine, most: int = UNROLLED_LOOK_UPS
+) -> bool:
     """Unroll a loop over vectors whose elements are at places that tables give, `look_ups` in each iteration, unless
     that is too much code; whether it is. At places that are known each becomes a load and a shuffle, no gather."""
-    known = machine.lanes() > 1 and 0 < look_ups * _extent(vectors) <= UNROLLED_LOOK_UPS
+    known = machine.lanes() > 1 and 0 < look_ups * _extent(vectors) <= most
     if known:
         stage.unroll(vectors)
     return known
