@@ -172,6 +172,39 @@ def test_a_machine_with_few_short_registers(run_views, view, error, random):
         assert error(y, expected) < 1e-5
 
 
+LARGE_IMAGES = {
+    "lines": ((2, 40, 12, 35), 96),
+    "tall tiles with a rest": ((1, 24, 30, 7), 85),
+    "three dimensions": ((1, 32, 8, 5, 6), 96),
+    "one dimension": ((1, 64, 300), 96),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_IMAGES)
+def test_all_channels_of_a_part_of_an_image_that_caches_do_not_keep(run_views, view, error, random, name):
+    shape, outputs = LARGE_IMAGES[name]
+    case = (shape, outputs, window((1,) * (len(shape) - 2)), 1)
+    machine = replace(SMALL, l2_bytes=16 << 10, l3_bytes=0)
+    y, expected = convolved(run_views, view, random, case, layouts_of(case, 4), machine=machine)
+    assert error(y, expected) < 1e-5
+
+
+@pytest.mark.parametrize(("side", "cores", "is_in_parts"), [(8, 1, False), (32, 1, True), (32, 64, False)])
+def test_the_part_of_an_image_that_a_cache_keeps_is_copied_once_for_all_channels(side, cores, is_in_parts):
+    case = ((1, 64, side, side), 128, window((1, 1)), 1)
+    layouts = layouts_of(case, 4)
+    data = placeholder(case[0], "float32", "x", layouts.data)
+    weight = placeholder((128, 64, 1, 1), "float32", "w", layouts.weight)
+    convolution = conv(data, weight, None, case[2], layout=layouts.output)
+    schedule = te.create_schedule(convolution.view.tensor)
+    machine = replace(SMALL, l2_bytes=64 << 10, l3_bytes=0, cores=cores)
+    convolution.schedule_on(machine)(schedule, convolution.view.tensor, machine)
+    text = str(lower(schedule, [data.tensor, weight.tensor, convolution.view.tensor]))
+    parts, copies, groups = (text.find(f" {name} in [0, {n})") for name, n in (("i0_i2o", 8), ("ax1", 16), ("i1o", 16)))
+    assert (0 < parts < copies < groups) == is_in_parts
+    assert ("x.global" in text) == is_in_parts
+
+
 def test_weights_are_packed_in_the_order_they_are_read():
     found = conv_layouts((1, 64, 56, 56), None, (64, 64, 3, 3), 56, 1, 16)
     assert [str(found.data), str(found.weight), str(found.output)] == ["aBcd16b", "ABcd16b32a", "aBcd16b"]

@@ -128,6 +128,7 @@ class Plan:
         """Register tiles of columns (of rows, too, if a row is short) x vectors of output channels.
 
         One group of output channels runs over the whole image before the next, so that its weights stay in the cache.
+        Where caches don't keep the image of a 1x1 convolution for the next group, all groups run over a part of it.
         """
         self.source.schedule(s, machine)
         host = host_of(s, self.result, output, machine)
@@ -155,10 +156,36 @@ class Plan:
             spatial = [*spatial[:-1], xo]
         if self.source.pads_columns:
             stage.pragma(xo, "partition")
-        stage.reorder(n, obo, *spatial, *rows, xi, obi, oi)
-        place = share_among_threads(stage, [n, obo, *spatial], self.work, machine)
+        lines = extent_of(spatial[0].extent)
+        kept = self._lines_kept(extent_of(obo.extent), lines, machine)
+        if kept < lines:
+            part, line = stage.split(spatial[0], kept)
+            stage.reorder(n, part, obo, line, *spatial[1:], *rows, xi, obi, oi)
+            self._keep(s, tile.part, stage, share_among_threads(stage, [n, part], self.work, machine))
+            place = [line, *spatial[1:]][-1]
+        else:
+            stage.reorder(n, obo, *spatial, *rows, xi, obi, oi)
+            place = share_among_threads(stage, [n, obo, *spatial], self.work, machine)
         tile.place(stage, place, [*rows, xi, obi, oi], lanes)
         self._reduce(tile.part, columns * vectors, machine)
+
+    def _lines_kept(self, groups: int, lines: int, machine: Machine) -> int:
+        """How many lines the second cache keeps while groups of output channels read them in turn; all if a cache keeps
+        the image, only one group reads it, or threads would have too few parts of it."""
+        data, rates = self.source.data, machine.rates
+        image = data.dtype.bytes * prod(data.shape[1:])
+        own, common = machine.l2_bytes * rates.own_part, machine.l3_bytes * rates.common_part
+        if groups == 1 or self.groups > 1 or not self.window.is_plain or image <= max(own, common):
+            return lines
+        kept = largest_divisor(lines, max(1, int(lines * own / image)))
+        return kept if lines // kept >= machine.even_iterations else lines
+
+    def _keep(self, s: te.Schedule, part: te.Stage, host: te.Stage, place: IterVar) -> None:
+        """Copy the data of a part of the image to where its channels lie one after the other. In place they would be as
+        far apart as the image is large, and, where that is a power of two, share few lines of a cache."""
+        copy = s[s.cache_read(self.source.data.tensor, "global", part.op)]
+        copy.compute_at(host, place)
+        copy.vectorize(copy.axes[-1])
 
     def _vectors_of_tile(self, blocks: int, lanes: int) -> int:
         """The vectors of a tile: as many as a panel of weights has."""
