@@ -12,7 +12,7 @@ from sateen.frontends.command import compilers, problem_list, tuned_network
 from sateen.frontends.command.arguments import duration
 from sateen.graph_ir.tune import Allocation, Records, SessionMeasurer, Timing
 from sateen.runtime import ExecutionError, Target
-from sateen.tensor_ir.codegen import CompilerPool, ExecutorPool
+from sateen.tensor_ir.codegen import CompilerPool, ExecutorPool, cache_key
 
 PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {pads=(1, 1, 1, 1)}"
 
@@ -142,7 +142,7 @@ def test_a_model_that_has_changed_is_read_again(sateen, convolution, measured, m
 def test_time_ends_measuring_and_what_was_measured_is_there(sateen, convolution, measured, monkeypatch):
     monkeypatch.setattr(Allocation.__init__, "__defaults__", (None, Clock()))
     assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 50, "--time", "10s", "--no-verify").status == 0
-    assert 0 < len(measured) < 15
+    assert len(measured) == 8  # each visit, to four candidates, looks at the clock five times
     ran = sateen("tune", convolution, "-o", "log.jsonl", "--time", "soon")
     assert ran.status == 2
     assert "expected a time such as 90s, 10m or 1h30m, found 'soon'" in ran.err
@@ -233,32 +233,36 @@ def test_candidates_are_compiled_by_the_workers_of_a_scheduler(sateen, convoluti
         submit = ExecutorPool.submit
         monkeypatch.setattr(ExecutorPool, "submit", lambda *given, **more: told.append(1) or submit(*given, **more))
         place = cluster.scheduler_address.removeprefix("tcp://")
-        options = ("--trials", 2, "--no-verify", "--compile-on", place)
+        options = ("--trials", 2, "--no-verify", "--no-cache", "--compile-on", place)
         ran = sateen("tune", convolution, "-o", "log.jsonl", *options)
     assert ran.status == 0, ran.err
     assert len(Records.read(tmp_path / "log.jsonl").records) == 2
-    assert len(told) >= 2  # two candidates, and the default, unless it has the code of one
+    assert len(told) == 4  # two candidates, and the default for the result and for its terms
 
 
 def test_a_candidate_that_was_stopped_is_not_compiled_again(sateen, convolution, monkeypatch):
-    told = []
-    submit = CompilerPool.submit
-    monkeypatch.setattr(CompilerPool, "submit", lambda *given, **more: told.append(1) or submit(*given, **more))
-    whole = SessionMeasurer.measure
+    compiled = []
+    submit, whole = CompilerPool.submit, SessionMeasurer.measure
+
+    def told(self, function, target, **more):
+        compiled.append(cache_key([function], target))
+        return submit(self, function, target, **more)
 
     def stopped(self, *given):
         whole(self, *given)
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(CompilerPool, "submit", told)
     with monkeypatch.context() as patch:
         patch.setattr(SessionMeasurer, "measure", stopped)
         assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 130
-    compiled = len(told)
-    assert compiled >= 1  # a candidate, and the default, unless it has the same code
+    before = [*compiled]
     assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1).status == 0
-    assert len(told) == compiled
+    assert compiled == before
     assert sateen("tune", convolution, "-o", "new.jsonl", "--trials", 1, "--no-cache").status == 0
-    assert len(told) > compiled
+    default, default_for_terms, candidate = compiled[len(before) :]
+    assert default == default_for_terms
+    assert before == [*dict.fromkeys((default, candidate))]
 
 
 def test_a_scheduler_that_is_not_there_is_told(sateen, convolution, monkeypatch):

@@ -207,5 +207,4 @@ def test_candidates_are_measured_on_this_machine(text):
     with SessionMeasurer(target, seconds=60.0) as process:
         list(t.run(process))
     assert t.failures == {}
-    assert len(t.records) == 3
-    assert all(r.seconds > 0 for r in t.records)
+    assert [r.method for r in t.records] == [c.method for c in t.candidates[:3]]
