@@ -393,6 +393,19 @@ for equation in ("ij,jk->ik", "bij,bjk->bik", "abc,cde->abde", "...ij,...jk->...
     add(f"Einsum_{label}", lambda x, y, e=equation: tf.einsum(e, x, y), real(*shapes[0]), real(*shapes[1]))
 add("Tensordot", lambda x: tf.tensordot(x, real(4, 6), 1), real(2, 3, 4))
 
+for method in ("lanczos3", "lanczos5", "gaussian", "mitchellcubic", "bilinear", "bicubic", "area"):
+    for size in ((5, 6), (13, 7)):
+        add(
+            f"resize_{method}_antialias_{size[0]}x{size[1]}",
+            lambda x, m=method, s=size: tf.image.resize(x, s, m, antialias=True),
+            PICTURE,
+        )
+COLOURS = real(2, 5, 7, 3, low=0.0, high=1.0)
+add("rgb_to_hsv", tf.image.rgb_to_hsv, COLOURS)
+add("hsv_to_rgb", tf.image.hsv_to_rgb, COLOURS)
+add("adjust_hue", lambda x: tf.image.adjust_hue(x, -0.3), COLOURS)
+add("adjust_saturation", lambda x: tf.image.adjust_saturation(x, 1.7), COLOURS)
+add("adjust_contrast", lambda x: tf.image.adjust_contrast(x, 0.6), COLOURS)
 RESIZERS = {"bilinear": raw.ResizeBilinear, "nearest": raw.ResizeNearestNeighbor, "bicubic": raw.ResizeBicubic}
 for method, function in RESIZERS.items():
     for size in ((18, 22), (7, 5), (13, 11), (9, 11)):

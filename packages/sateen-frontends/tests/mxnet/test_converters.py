@@ -358,3 +358,11 @@ def test_parts_of_regions_have_channels_of_their_own(run_node):
     settings = {"output_dim": 1, "pooled_size": 2, "spatial_scale": 1}
     found = run_node("_contrib_PSROIPooling", data, region, **settings)[0]
     np.testing.assert_array_equal(found.ravel(), [0, 5, 10, 15])
+
+
+def test_operators_without_attributes_take_any(run_node):
+    places = np.array([[3, 5]])
+    (found,) = run_node("ones_like", places, dtype="float32")
+    assert (found.tolist(), found.dtype) == ([[1, 1]], np.int64)
+    with pytest.raises(FrontendError, match=r"MXNet's Activation has no attribute 'dtype'"):
+        run_node("Activation", floats(1), act_type="relu", dtype="float32")

@@ -280,3 +280,19 @@ def test_erfc_loses_nothing_where_it_is_small(make, run):
     x = np.array([-5, -1, -0.25, 0, 0.5, 1, 2, 4, 8], np.float32)
     expected = np.array([erfc(value) for value in x.tolist()])
     np.testing.assert_allclose(run(graph, {"x": x})["y"], expected, rtol=1e-5)
+
+
+def test_types_that_a_saved_model_leaves_out_are_those_of_the_operator(make, run):
+    graph = make.graph(
+        make.placeholder("x", 1, 3),
+        make.constant("sorted", np.array([[1, 2, 3]], np.float32)),
+        make.node("y", "LowerBound", "sorted", "x", T=FLOAT),
+        make.node("z", "MaxPool", "a", ksize=[1, 1, 1, 1], strides=[1, 1, 1, 1], padding="VALID"),
+        make.placeholder("a", 1, 2, 2, 1),
+        make.node("end", "Relu", "z", T=FLOAT),
+    )
+    found = run(graph, {"x": np.array([[0, 2, 9]], np.float32)}, outputs=["y"])["y"]
+    assert (found.tolist(), found.dtype) == ([[0, 1, 3]], np.int32)
+    picture = np.array([-1, 1, -2, 2], np.float32).reshape(1, 2, 2, 1)
+    found = run(graph, {"z": picture}, inputs=["z"], outputs=["end"], shapes={"z": picture.shape})
+    assert found["end"].ravel().tolist() == [0, 1, 0, 2]

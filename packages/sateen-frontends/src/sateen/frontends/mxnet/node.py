@@ -55,7 +55,7 @@ class MxnetNode(ModelNode):
         for name, text in texts.items():
             if name in defaults:
                 values[name] = parsed_attribute(text)
-            elif name not in _WITHOUT_EFFECT:
+            elif defaults and name not in _WITHOUT_EFFECT:  # operators without attributes take any
                 raise UnsupportedError(f"MXNet's {call.heading.operator} has no attribute {name!r}", "remove it")
         missing = [name for name, value in values.items() if value is REQUIRED]
         if missing:

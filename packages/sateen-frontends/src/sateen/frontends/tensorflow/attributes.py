@@ -13,9 +13,13 @@ _IMAGE = {"data_format": "NHWC", "explicit_paddings": ()}
 _RESIZE = {"align_corners": False, "half_pixel_centers": False}
 _STEPS = {"signed_input": True, "narrow_range": False, "axis": -1}
 _FAKE_QUANTIZED = {"num_bits": 8, "narrow_range": False}
+_FLOAT = {"T": DataType.DT_FLOAT}
 _CUDNN = {"rnn_mode": "lstm", "input_mode": "linear_input", "direction": "unidirectional"}
 
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "AdjustContrastv2": _FLOAT,
+    "AdjustHue": _FLOAT,
+    "AdjustSaturation": _FLOAT,
     "All": {"keep_dims": False},
     "Any": {"keep_dims": False},
     "ArgMax": {"output_type": DataType.DT_INT64},
@@ -54,14 +58,16 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "_FusedDepthwiseConv2dNative": {**_IMAGE, "dilations": (1, 1, 1, 1), "epsilon": 0.0001, "leakyrelu_alpha": 0.2},
     "_FusedMatMul": {"transpose_a": False, "transpose_b": False, "epsilon": 0.0001, "leakyrelu_alpha": 0.2},
     "GatherV2": {"batch_dims": 0},
-    "LRN": {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5},
+    "HSVToRGB": _FLOAT,
+    "LRN": {**_FLOAT, "depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5},
     "LSTMBlockCell": {"forget_bias": 1.0, "cell_clip": 3.0, "use_peephole": False},
-    "LeakyRelu": {"alpha": 0.2},
+    "LeakyRelu": {**_FLOAT, "alpha": 0.2},
+    "LowerBound": {"out_type": DataType.DT_INT32},
     "MatMul": {"transpose_a": False, "transpose_b": False},
     "Max": {"keep_dims": False},
-    "MaxPool": _IMAGE,
+    "MaxPool": {**_FLOAT, **_IMAGE},
     "MaxPool3D": {"data_format": "NDHWC"},
-    "MaxPoolV2": {"data_format": "NHWC"},
+    "MaxPoolV2": {**_FLOAT, "data_format": "NHWC"},
     "MaxPoolWithArgmax": {"include_batch_in_index": False},
     "Mean": {"keep_dims": False},
     "Mfcc": {
@@ -80,12 +86,15 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "QuantizeAndDequantizeV2": {**_STEPS, "num_bits": 8, "range_given": False},
     "QuantizeAndDequantizeV3": {**_STEPS, "range_given": True},
     "QuantizeAndDequantizeV4": {**_STEPS, "num_bits": 8, "range_given": False},
+    "RGBToHSV": _FLOAT,
+    "Range": {"Tidx": DataType.DT_INT32},
     "ResizeArea": {"align_corners": False},
     "ResizeBicubic": _RESIZE,
     "ResizeBilinear": _RESIZE,
     "ResizeNearestNeighbor": _RESIZE,
     "ResourceGather": {"batch_dims": 0},
     "ReverseSequence": {"batch_dim": 0},
+    "ScaleAndTranslate": {"kernel_type": "lanczos3", "antialias": True},
     "Shape": {"out_type": DataType.DT_INT32},
     "ShapeN": {"out_type": DataType.DT_INT32},
     "Size": {"out_type": DataType.DT_INT32},
@@ -102,6 +111,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "TensorArrayV3": {"element_shape": None},
     "TopKV2": {"index_type": DataType.DT_INT32},
     "Unpack": {"axis": 0},
+    "UpperBound": {"out_type": DataType.DT_INT32},
 }
 """The attributes of operators that files may leave out (tensorflow/core/ops); operators with none are absent."""
 

@@ -24,8 +24,8 @@ _TYPED_BY = {
     "TensorListGather": "element_dtype", "TensorListGetItem": "element_dtype", "TensorListStack": "element_dtype",
 }  # fmt: skip
 _OF_ONE_TYPE = {
-    **dict.fromkeys(("AudioSpectrogram", "CropAndResize", "Mfcc", "ResizeArea", "ResizeBicubic", "ResizeBilinear"),
-                    "float32"),
+    **dict.fromkeys(("AudioSpectrogram", "CropAndResize", "Mfcc", "ResizeArea", "ResizeBicubic", "ResizeBilinear",
+                     "ScaleAndTranslate"), "float32"),
     **dict.fromkeys(("Bucketize", "NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3",
                      "NonMaxSuppressionV4", "NonMaxSuppressionV5", "Rank"), "int32"),
     "DecodeJpeg": "uint8",

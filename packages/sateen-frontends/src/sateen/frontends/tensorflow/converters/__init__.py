@@ -4,6 +4,7 @@ from sateen.frontends.tensorflow.converters.audio import AUDIO
 from sateen.frontends.tensorflow.converters.blocks import BLOCKS
 from sateen.frontends.tensorflow.converters.boxes import BOXES
 from sateen.frontends.tensorflow.converters.broadcast import BROADCAST
+from sateen.frontends.tensorflow.converters.colours import COLOURS
 from sateen.frontends.tensorflow.converters.cudnn import CUDNN
 from sateen.frontends.tensorflow.converters.diagonals import DIAGONALS
 from sateen.frontends.tensorflow.converters.element_wise import ELEMENT_WISE
@@ -27,6 +28,7 @@ CONVERTERS: dict[str, Converter] = (
     | BLOCKS
     | BOXES
     | BROADCAST
+    | COLOURS
     | CUDNN
     | DIAGONALS
     | ELEMENT_WISE

@@ -9,7 +9,7 @@ import numpy as np
 
 from sateen.frontends.core.channels import result_channels_last, to_channels_first
 from sateen.frontends.core.operands import Operand
-from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.tensorflow.converters.averaging import area_weights, averaged, kernel_weights
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Array, Value
@@ -143,14 +143,35 @@ def _cubic_table(a: float) -> Array:
 
 
 def _area(node: TensorflowNode) -> Operand:
-    """Averages of the elements under each output element, where these are whole (resize_area_op.cc)."""
+    """Averages of the elements under each output element, and of parts of elements (resize_area_op.cc)."""
     sizes = _sizes(node)
     extents = node.static_shape(0)[1:3]
+    value = node.cast(node.value(0), _FLOAT)
     kernel = tuple(before // after for before, after in zip(extents, sizes, strict=True))
-    if node.flag("align_corners") or any(k * n != before for k, n, before in zip(kernel, sizes, extents, strict=True)):
-        raise UnsupportedError(f"averages of parts of elements are not supported: {list(extents)} to {list(sizes)}")
-    data = to_channels_first(node, node.cast(node.value(0), _FLOAT))
-    return result_channels_last(node, node.step(ops.AveragePool(kernel=kernel, strides=kernel), data))
+    if not node.flag("align_corners") and all(
+        k * after == before for k, after, before in zip(kernel, sizes, extents, strict=True)
+    ):
+        pool = ops.AveragePool(kernel=kernel, strides=kernel)
+        return result_channels_last(node, node.step(pool, to_channels_first(node, value)))
+    rows, columns = (
+        area_weights(before, after, _scale(before, after, node.flag("align_corners")))
+        for before, after in zip(extents, sizes, strict=True)
+    )
+    return averaged(node, value, rows, columns)
+
+
+def _scaled_and_translated(node: TensorflowNode) -> Operand:
+    """Kernels around each output position, stretched where elements are many and `antialias` says so."""
+    sizes = _sizes(node)
+    scales, shifts = node.constant(2).ravel(), node.constant(3).ravel()
+    if len(scales) != 2 or len(shifts) != 2:
+        raise FrontendError(f"expected two scales and two translations, found {len(scales)} and {len(shifts)}")
+    extents = node.static_shape(0)[1:3]
+    rows, columns = (
+        kernel_weights(node, before, after, float(scale), float(shift))
+        for before, after, scale, shift in zip(extents, sizes, scales, shifts, strict=True)
+    )
+    return averaged(node, node.cast(node.value(0), _FLOAT), rows, columns)
 
 
 RESIZING: dict[str, Converter] = {
@@ -158,4 +179,5 @@ RESIZING: dict[str, Converter] = {
     "ResizeBicubic": _bicubic,
     "ResizeBilinear": _bilinear,
     "ResizeNearestNeighbor": _nearest,
+    "ScaleAndTranslate": _scaled_and_translated,
 }
