@@ -51,6 +51,7 @@ def round_to(array: Array, dtype: DType) -> Array:
 
 
 def run_graph(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
+    """The outputs of a graph by name, row-major, for row-major inputs in the order of the graph's."""
     values: dict[Value, Array] = dict(zip(graph.inputs, inputs, strict=True))
     for v, data in graph.parameters.items():
         values[v] = data if v.type.layout is None else unpack(data, v.type.static_shape, v.type.layout)

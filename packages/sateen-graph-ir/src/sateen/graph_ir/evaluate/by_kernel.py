@@ -21,7 +21,7 @@ from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import CompiledModule, Machine, build_functions
 from sateen.tensor_ir.ir import Const
 from sateen.tensor_ir.te import Tensor
-from sateen.topi.types import placeholder, rearranged, unpack
+from sateen.topi.types import rearranged, unpack
 
 MOST_POINTS = 1 << 17
 """The most evaluations of an expression for which evaluating a definition is faster than compiling a kernel: these take
@@ -100,15 +100,7 @@ def _definition_work(node: Node) -> int:
 
 def _computed(node: Node) -> Iterator[Tensor]:
     """The tensors of which the computation of a node consists."""
-    views = [
-        None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
-        for v in node.inputs
-    ]
-    try:
-        computation = node.computation(views)
-    except Exception as error:
-        note_node(error, node.inputs, node.spans)
-        raise
+    computation, _ = node.computed()
     stack = [v.tensor for v in computation.outputs]
     done: set[Tensor] = set()
     while stack:

@@ -23,7 +23,7 @@ from sateen.topi import operators
 from sateen.topi.methods import Method
 from sateen.topi.operators import LayoutChoice, Operator
 from sateen.topi.schedules import Computation
-from sateen.topi.types import View
+from sateen.topi.types import View, placeholder
 
 Array = np.ndarray[Any, Any]
 HOST = cpu()
@@ -96,6 +96,18 @@ class Node:
     def computation(self, inputs: Sequence[View | None]) -> Computation:
         """Its computation on views of its inputs, by its method, with outputs in the layouts of their types."""
         return operators.computation_of(self.op, inputs, self.output_types, self.method)
+
+    def computed(self) -> tuple[Computation, list[View | None]]:
+        """Its computation from placeholders of its inputs, and these. An error says of which node it is."""
+        views = [
+            None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
+            for v in self.inputs
+        ]
+        try:
+            return self.computation(views), views
+        except Exception as error:
+            note_node(error, self.inputs, self.spans)
+            raise
 
     def layouts(self, inputs: Sequence[TensorType], machine: Machine) -> Iterable[LayoutChoice]:
         """The layouts in which it can run, best first, for the present layouts of its inputs."""

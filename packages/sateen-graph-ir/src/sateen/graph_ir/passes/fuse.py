@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sateen.graph_ir.ir import Graph, GraphBuilder, Node, Value, note_node
+from sateen.graph_ir.ir import Graph, GraphBuilder, Node, Value
 from sateen.graph_ir.memory import find_views
 from sateen.graph_ir.ops import Control, Fused
 from sateen.topi.schedules import Computation, Kind, kind_of, reads_in_place
-from sateen.topi.types import View, placeholder
+from sateen.topi.types import View
 
 MOST_NODES = 64
 """The most nodes of a group, each counted as often as it is inlined; larger groups gain nothing and compile slowly."""
@@ -108,15 +108,7 @@ class Computed:
 
 
 def compute_node(node: Node) -> Computed:
-    views: list[View | None] = [
-        None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
-        for v in node.inputs
-    ]
-    try:
-        computation = node.computation(views)
-    except Exception as error:
-        note_node(error, node.inputs, node.spans)
-        raise
+    computation, views = node.computed()
     return Computed(computation, kind_of(computation), views)
 
 
