@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -21,6 +21,7 @@ from sateen.topi.computations.convolution import (
     ConvolutionShapes,
     Direct,
     DirectBfloat,
+    OperandLayouts,
     Rectangles,
     Transform,
     Winograd,
@@ -126,14 +127,12 @@ class Conv(Windowed):
     def layouts_by(
         self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        data, weight, *bias = inputs
+        data, weight, *_ = inputs
         found = convolution.conv_layouts(
             data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
             sum_lanes(data.dtype, machine), method.vectors if isinstance(method, Direct) else 0,
         )  # fmt: skip
-        if found is not None:
-            yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
-        yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
+        return _layout_choices(found, len(inputs))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return 2 * prod(outputs[0].static_shape) * prod(inputs[1].static_shape[1:])
@@ -206,14 +205,12 @@ class ConvTranspose(Windowed):
     def layouts_by(
         self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        data, weight, *bias = inputs
+        data, weight, *_ = inputs
         found = convolution.conv_transpose_layouts(
             data.static_shape, data.layout, weight.static_shape, self.groups, sum_lanes(data.dtype, machine),
             method.vectors if isinstance(method, Direct) else 0,
         )  # fmt: skip
-        if found is not None:
-            yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
-        yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
+        return _layout_choices(found, len(inputs))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return 2 * prod(inputs[0].static_shape) * prod(inputs[1].static_shape[1:])
@@ -299,6 +296,13 @@ class WinogradConv(Windowed):
         """The operations of the direct method, so that methods are comparable; this one takes fewer."""
         positions = prod(self._window().output(inputs[0].static_shape[2:]))
         return 2 * inputs[0].static_shape[0] * positions * prod(inputs[1].static_shape[:2]) * 3 * 3
+
+
+def _layout_choices(found: OperandLayouts | None, inputs: int) -> Iterator[LayoutChoice]:
+    """The layouts that were found for data, weight and perhaps a bias, if any were; then row-major ones."""
+    if found is not None:
+        yield LayoutChoice((found.data, found.weight, found.bias)[:inputs], (found.output,))
+    yield LayoutChoice((None,) * inputs, (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
 
 
 OPS = (Conv, ConvTranspose, WinogradConv)
