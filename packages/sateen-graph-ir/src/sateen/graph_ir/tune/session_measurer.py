@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 from sateen.graph_ir.ir import Problem
@@ -111,9 +110,7 @@ class SessionMeasurer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _here(self) -> Session:
