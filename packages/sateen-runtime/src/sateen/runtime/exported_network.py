@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
 
-from sateen.runtime.elf_records import ELF32, ELF64, Records, aligned, hash_table
+from sateen.runtime.elf_records import ELF32, ELF64, aligned, hash_table
 from sateen.runtime.errors import ArtifactError
 
 _CLASSES = {b"\x7fELF" + records.ident: records for records in (ELF32, ELF64)}
@@ -38,6 +38,61 @@ def with_parameters(
         raise ArtifactError("expected a whole ELF library to export, found tables that lie outside of it") from None
 
 
+@dataclass(slots=True)
+class _FileHeader:
+    """Where the other headers are."""
+
+    ident: bytes
+    kind: int
+    machine: int
+    version: int
+    entry: int
+    segments_at: int
+    sections_at: int
+    flags: int
+    size: int
+    segment_size: int
+    segment_count: int
+    section_size: int
+    section_count: int
+    names_at: int
+
+
+@dataclass(slots=True)
+class _Segment:
+    """A program header: which bytes of the file are where in memory."""
+
+    kind: int
+    flags: int
+    offset: int
+    address: int
+    physical: int
+    size: int
+    memory: int
+    alignment: int
+
+
+@dataclass(slots=True)
+class _Section:
+    """A section header: what the bytes of a part of the file are."""
+
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry: int
+
+    @property
+    def place(self) -> slice:
+        """Its bytes in the file."""
+        return slice(self.offset, self.offset + self.size)
+
+
 @dataclass(frozen=True, slots=True)
 class _DynamicSymbol:
     """A symbol: its name, its other fields, and whether the library defines it."""
@@ -50,83 +105,118 @@ class _DynamicSymbol:
         return self.fields[2] != 0
 
 
+class _Library:
+    """The headers of an ELF library and its dynamic symbols. Raises ArtifactError for what is none, and for one without
+    room for parameters."""
+
+    def __init__(self, content: bytes) -> None:
+        records = _CLASSES.get(content[:7])
+        if records is None or len(content) < records.file_header.size:
+            raise ArtifactError(
+                "expected an ELF library to export, found another kind; for macOS, iOS and Windows a network is C text "
+                "(target c, --as c)"
+            )
+        self.content, self.records = content, records
+        self.header = header = _FileHeader(*records.file_header.unpack_from(content))
+        programs = _table(content, records.program_header, header.segments_at, header.segment_count)
+        self.segments = [_Segment(*records.program_fields(program)) for program in programs]
+        sections = _table(content, records.section_header, header.sections_at, header.section_count)
+        self.sections = [_Section(*section) for section in sections]
+        symbols = next((s for s in self.sections if s.kind == _DYNAMIC_SYMBOLS), None)
+        hashes = next((s for s in self.sections if s.kind == _HASH), None)
+        unused = next((s for s in self.segments if s.kind == _UNUSED), None)
+        self.loads = [s for s in self.segments if s.kind == _LOAD]
+        if symbols is None or hashes is None or unused is None or not self.loads:
+            raise ArtifactError(
+                "expected a library of a network, found one without room for parameters; compile it again"
+            )
+        self.symbols, self.hashes, self.unused = symbols, hashes, unused
+        self.texts = self.sections[symbols.link]
+
+    def end(self, more: int) -> _Segment:
+        """A segment for so many more bytes behind all others, in the file and in memory."""
+        page = max(segment.alignment for segment in self.loads)
+        if not 0 < page <= _LARGEST_PAGE:
+            raise ArtifactError(f"expected segments on pages of up to {_LARGEST_PAGE} bytes, found {page}")
+        address = aligned(max(segment.address + segment.memory for segment in self.loads), page)
+        if (address + more).bit_length() > 8 * self.records.word:
+            raise ArtifactError(f"expected parameters that addresses of 32 bits reach, found {more} bytes")
+        return _Segment(_LOAD, _READ, aligned(len(self.content), page), address, address, more, more, page)
+
+    def dynamic_symbols(self) -> list[_DynamicSymbol]:
+        strings, found = self.content[self.texts.place], []
+        for record in self.records.symbol.iter_unpack(self.content[self.symbols.place]):
+            name_at, *fields = self.records.symbol_fields(record)
+            found.append(_DynamicSymbol(strings[name_at : strings.index(b"\0", name_at)].decode(), tuple(fields)))
+        return found
+
+    def place_of(self, address: int) -> int:
+        """Where in the file the bytes at an address are."""
+        return next(s.offset + address - s.address for s in self.loads if s.address <= address < s.address + s.size)
+
+    def write_headers(self, image: bytearray) -> None:
+        """Put the headers as they are now into a file whose sections' headers are to be its end."""
+        header, records = self.header, self.records
+        image += bytes(aligned(len(image), 8) - len(image))
+        header.sections_at, header.section_count = len(image), len(self.sections)
+        image += b"".join(records.section_header.pack(*astuple(section)) for section in self.sections)
+        records.file_header.pack_into(image, 0, *astuple(header))
+        programs = b"".join(records.program(*astuple(segment)) for segment in self.segments)
+        image[header.segments_at : header.segments_at + len(programs)] = programs
+
+
 def _with_parameters(
-    library: bytes, parameters: bytes | memoryview, soname: str, rename: Callable[[str], str]
+    content: bytes, parameters: bytes | memoryview, soname: str, rename: Callable[[str], str]
 ) -> bytes:
-    records = _CLASSES.get(library[:7])
-    if records is None or len(library) < records.file_header.size:
-        raise ArtifactError(
-            "expected an ELF library to export, found another kind; for macOS, iOS and Windows a network is C text "
-            "(target c, --as c)"
-        )
-    *head, segments_at, sections_at, flags, size, segment_size, segment_count, section_size, section_count, names_at = (
-        records.file_header.unpack_from(library)
-    )
-    headers = _table(library, records.program_header, segments_at, segment_count)
-    segments = [list(records.program_fields(header)) for header in headers]
-    sections = [list(header) for header in _table(library, records.section_header, sections_at, section_count)]
-    loads = [segment for segment in segments if segment[0] == _LOAD]
-    symbols = next((section for section in sections if section[1] == _DYNAMIC_SYMBOLS), None)
-    found_by = next((section for section in sections if section[1] == _HASH), None)
-    unused = next((segment for segment in segments if segment[0] == _UNUSED), None)
-    if symbols is None or found_by is None or unused is None or not loads:
-        raise ArtifactError("expected a library of a network, found one without room for parameters; compile it again")
-    page = max(segment[7] for segment in loads)
-    if not 0 < page <= _LARGEST_PAGE:
-        raise ArtifactError(f"expected segments on pages of up to {_LARGEST_PAGE} bytes, found {page}")
-    place = aligned(len(library), page)
-    address = aligned(max(segment[3] + segment[6] for segment in loads), page)
-    if (address + len(parameters)).bit_length() > 8 * records.word:
-        raise ArtifactError(f"expected parameters that addresses of 32 bits reach, found {len(parameters)} bytes")
-    dynamic = _dynamic_symbols(library, records, sections, symbols)
+    library = _Library(content)
+    added = library.end(len(parameters))
+    dynamic = library.dynamic_symbols()
     slot = next((symbol.fields[3] for symbol in dynamic if symbol.name == _SLOT), None)
     if slot is None:
         raise ArtifactError(f"expected a library of a network, found one without {_SLOT}; compile it again")
-    slot_place = next(s[2] + slot - s[3] for s in loads if s[3] <= slot < s[3] + s[5])
+    slot_place = library.place_of(slot)
 
-    texts = sections[symbols[6]]
-    strings = bytearray(library[texts[4] : texts[4] + texts[5]])
+    strings = bytearray(content[library.texts.place])
     new_names = [rename(symbol.name) if symbol.is_defined else symbol.name for symbol in dynamic]
     name_places = [_appended(strings, name.encode()) if name else 0 for name in new_names]
-    renamed = {_SONAME: _appended(strings, os.fsencode(soname))}
-    texts[3:6] = address + len(parameters), place + len(parameters), len(strings)
-    renamed |= {_STRING_TABLE: texts[3], _STRING_SIZE: texts[5]}
-    names = sections[names_at]
-    section_names = library[names[4] : names[4] + names[5]]
-    data = [_PROGRAM_BITS, _ALLOCATED, address, place, len(parameters), 0, 0, _ALIGNMENT, 0]
-    sections.append([len(section_names), *data])
-    length = len(parameters) + texts[5]
-    names[4:6] = place + length, len(section_names) + len(_SECTION)
-    sections_at = aligned(names[4] + names[5], 8)
-    segments.remove(unused)
-    segments.insert(segments.index(loads[-1]) + 1, [_LOAD, _READ, place, address, address, length, length, page])
-
-    image = bytearray(library) + bytes(place - len(library))
-    image += parameters
-    image += strings
-    image += section_names + _SECTION
-    image += bytes(sections_at - len(image))
-    image += b"".join(records.section_header.pack(*section) for section in sections)
-    fields = (segments_at, sections_at, flags, size, segment_size, segment_count, section_size, len(sections), names_at)
-    records.file_header.pack_into(image, 0, *head, *fields)
-    for index, segment in enumerate(segments):
-        at = segments_at + index * records.program_header.size
-        image[at : at + records.program_header.size] = records.program(*segment)
-        if segment[0] == _DYNAMIC_SEGMENT:
-            entry = records.dynamic_entry
-            for at in range(segment[2], segment[2] + segment[5], entry.size):
-                tag, value = entry.unpack_from(image, at)
-                entry.pack_into(image, at, tag, renamed.get(tag, value))
-    struct.pack_into("<q", image, slot_place, address - slot)
-    table = b"".join(
-        records.symbol_bytes(name_at, *symbol.fields) for name_at, symbol in zip(name_places, dynamic, strict=True)
-    )
+    changed = {_SONAME: _appended(strings, os.fsencode(soname))}
+    symbols, hashes = library.symbols, library.hashes
+    table = b"".join(library.records.symbol_bytes(n, *s.fields) for n, s in zip(name_places, dynamic, strict=True))
     finding = hash_table(new_names)
-    if len(finding) != found_by[5] or len(table) != symbols[5] or max(found_by[4], symbols[4]) > len(library):
+    if len(finding) != hashes.size or len(table) != symbols.size or max(hashes.offset, symbols.offset) > len(content):
         raise ArtifactError("expected a table of names for all dynamic symbols of a library, found another")
-    image[symbols[4] : symbols[4] + symbols[5]] = table
-    image[found_by[4] : found_by[4] + found_by[5]] = finding
+
+    names = library.sections[library.header.names_at]
+    section_names = content[names.place]
+    of_section = [_PROGRAM_BITS, _ALLOCATED, added.address, added.offset, len(parameters), 0, 0, _ALIGNMENT, 0]
+    library.sections.append(_Section(len(section_names), *of_section))
+    texts = library.texts
+    texts.address, texts.offset = added.address + len(parameters), added.offset + len(parameters)
+    texts.size = len(strings)
+    changed |= {_STRING_TABLE: texts.address, _STRING_SIZE: texts.size}
+    added.size = added.memory = len(parameters) + len(strings)
+    library.segments.remove(library.unused)
+    library.segments.insert(library.segments.index(library.loads[-1]) + 1, added)
+    names.offset, names.size = added.offset + added.size, len(section_names) + len(_SECTION)
+
+    image = bytearray(content).ljust(added.offset, b"\0")
+    for part in (parameters, strings, section_names, _SECTION):
+        image += part
+    library.write_headers(image)
+    for segment in library.segments:
+        if segment.kind == _DYNAMIC_SEGMENT:
+            _change_entries(image, segment, library.records.dynamic_entry, changed)
+    struct.pack_into("<q", image, slot_place, added.address - slot)
+    image[symbols.place] = table
+    image[hashes.place] = finding
     return bytes(image)
+
+
+def _change_entries(image: bytearray, dynamic: _Segment, entry: struct.Struct, changed: Mapping[int, int]) -> None:
+    """Give entries of the dynamic segment other values, by their tags."""
+    for at in range(dynamic.offset, dynamic.offset + dynamic.size, entry.size):
+        tag, value = entry.unpack_from(image, at)
+        entry.pack_into(image, at, tag, changed.get(tag, value))
 
 
 def _appended(strings: bytearray, text: bytes) -> int:
@@ -138,15 +228,3 @@ def _appended(strings: bytearray, text: bytes) -> int:
 
 def _table(library: bytes, form: struct.Struct, at: int, count: int) -> list[tuple[int, ...]]:
     return [form.unpack_from(library, at + i * form.size) for i in range(count)]
-
-
-def _dynamic_symbols(
-    library: bytes, records: Records, sections: Sequence[Sequence[int]], symbols: Sequence[int]
-) -> list[_DynamicSymbol]:
-    texts = sections[symbols[6]]
-    strings = library[texts[4] : texts[4] + texts[5]]
-    found = []
-    for record in records.symbol.iter_unpack(library[symbols[4] : symbols[4] + symbols[5]]):
-        name_at, *fields = records.symbol_fields(record)
-        found.append(_DynamicSymbol(strings[name_at : strings.index(b"\0", name_at)].decode(), tuple(fields)))
-    return found
