@@ -9,7 +9,8 @@ from sateen.tensor_ir import Machine
 from sateen.topi import cost
 from sateen.topi.computations.convolution import ConvolutionShapes
 from sateen.topi.computations.convolution.methods import cpu_candidates as candidates
-from sateen.topi.computations.products import matmul_candidates
+from sateen.topi.computations.convolution.winograd_methods import Winograd
+from sateen.topi.computations.products import Packed, matmul_candidates
 from sateen.topi.computations.recurrent import recurrent_candidates
 from sateen.topi.computations.windows import Window
 
@@ -37,6 +38,8 @@ PROPORTIONS = {
     "asks_ahead",
     "crowded",
     "least_uses",
+    "unasked",
+    "in_turn",
 }
 
 
@@ -183,14 +186,56 @@ def test_weights_that_are_asked_for_arrive_beside_arithmetic_but_not_beside_what
     machine = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids"), cores=1)
     rates = machine.rates
     work, weights = 1000.0, int(500 * rates.memory_in_streams / (1 + rates.streamed))
-    assert cost.convolution_cycles(work, weights, 1, 1, machine) == work
-    assert cost.convolution_cycles(work, weights, 1, 1, machine, apart=900.0) == pytest.approx(1400.0, rel=1e-2)
-    waiting = replace(machine, rates=replace(rates, asks_ahead=False))
-    assert cost.convolution_cycles(work, weights, 1, 1, waiting) > work
+    assert cost.convolution_cycles(work, weights, 1, 1, machine, asked=True) == work
+    apart = cost.convolution_cycles(work, weights, 1, 1, machine, apart=900.0, asked=True)
+    assert apart == pytest.approx(1400.0, rel=1e-2)
+    assert cost.convolution_cycles(work, weights, 1, 1, machine, asked=False) > work
 
 
 def test_cores_share_what_memory_gives_them_together():
     one = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids"), cores=1)
     two = replace(one, cores=2, rates=replace(one.rates, memory_together=one.rates.memory_in_streams))
-    alone, both = (cost.convolution_cycles(1.0, 1 << 30, 1, 2, machine) for machine in (one, two))
+    alone, both = (cost.convolution_cycles(1.0, 1 << 30, 1, 2, machine, asked=True) for machine in (one, two))
     assert both == pytest.approx((alone + 2 * alone) / 2)
+
+
+ZEN_5 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=znver5"), cores=1)
+
+
+def test_multiply_adds_wait_for_weights_that_are_not_asked_for():
+    work, rates = 1000.0, ZEN_5.rates
+    weights, hidden = int(500 * rates.memory), replace(ZEN_5, rates=replace(rates, unasked=0.0))
+
+    def cycles(machine, asked):
+        convolution = cost.convolution_cycles(work, weights, 4, 1, machine, asked=asked)
+        return convolution, cost.cycles_in_passes(work, weights, 4, 1, 1, machine, asked=asked)
+
+    for waits, hides in zip(cycles(ZEN_5, False), cycles(hidden, False), strict=True):
+        assert waits - hides == pytest.approx(500, rel=0.1)
+    assert cycles(ZEN_5, True) == cycles(hidden, True)
+
+
+def test_memory_that_is_asked_waits_while_panels_come_from_caches():
+    work, weights = 1000.0, int(500 * ZEN_5.rates.memory)
+    found = [cost.cycles_in_passes(work, weights, 4, 3, 1, ZEN_5, asked=True, panels=p) for p in (0.0, 400.0, 700.0)]
+    assert found == pytest.approx([1000, 1000, 1200], rel=1e-2)
+
+
+def test_tall_tiles_are_chosen_where_memory_waits_for_panels():
+    shapes = (1, 16, 1024), (1024, 1024), DType.of("float32")
+    at_once = replace(ZEN_5, rates=replace(ZEN_5.rates, in_turn=0.0))
+    found = (matmul_candidates(*shapes, machine) for machine in (ZEN_5, at_once))
+    waits, beside = (next(c.method for c in methods if isinstance(c.method, Packed)) for methods in found)
+    assert waits.rows == 8 > beside.rows
+
+
+def test_each_block_of_winograd_tiles_reads_the_weights_again():
+    """Where the third cache gives next to nothing, the weights of all blocks are what takes time."""
+    machine = replace(ZEN_5, rates=replace(ZEN_5.rates, l3=0.01, memory=0.01, memory_in_streams=0.01))
+    window = Window((3, 3), (1, 1), (1, 1, 1, 1), (1, 1))
+    problem = ConvolutionShapes((1, 256, 28, 28), (256, 256, 3, 3), window)
+    weights = 4 * 16 * 256 * 256
+    once = weights / cost.bytes_per_cycle(weights, machine) * (1 + machine.rates.streamed)
+    cycles = {c.method: c.cycles for c in candidates(problem, machine)}
+    for rows in (1, 2):
+        assert cycles[Winograd(2, rows, 14, 2)] / once == pytest.approx(14 / rows, abs=0.2)

@@ -10,6 +10,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, build, lower, te
 from sateen.topi.computations.convolution import conv, winograd, winograd_methods, winograd_transforms
 from sateen.topi.computations.products import (
+    Packed,
     ProductShapes,
     matmul,
     packed_layout,
@@ -81,7 +82,7 @@ def test_results_are_the_same_bit_for_bit(run_views, view, random, make):
     np.testing.assert_array_equal(*found)
 
 
-@pytest.mark.parametrize("cpu", ["sapphirerapids", "znver4"])
+@pytest.mark.parametrize("cpu", ["sapphirerapids", "znver4", "znver5"])
 @pytest.mark.parametrize("make", [product, by_winograd, direct, recurrent_layer])
 def test_a_sum_asks_once_in_16_multiply_adds_or_more_and_spills_nothing(view, random, make, cpu):
     if HOST.lanes() != 16:
@@ -100,11 +101,36 @@ def test_a_sum_asks_once_in_16_multiply_adds_or_more_and_spills_nothing(view, ra
         assert not re.search(r"\(%rsp\), %zmm|%zmm\d+, -?\d*\(%rsp\)", block)
 
 
-def test_weights_of_few_multiply_adds_are_not_asked_for(view, random):
-    """A line that few rows use would take as many instructions to ask for as to use."""
-    x, y = normal(random, 15, 96), normal(random, 96, 8 * LANES)
-    operands = [view(x, "a"), view(y, "b", packed_layout(replace(SHAPES, rows=15), AHEAD))]
-    computation = matmul(*operands)
+def loops_of_product(view, random, rows, machine, method=None):
+    """The loops of a product of `rows` rows with a constant."""
+    x, y = normal(random, rows, 96), normal(random, 96, 8 * LANES)
+    layout = packed_layout(replace(SHAPES, rows=rows), machine, 0 if method is None else method.vectors)
+    operands = [view(x, "a"), view(y, "b", layout)]
+    computation = matmul(*operands, method=method)
     schedule = te.create_schedule(computation.view.tensor)
-    computation.schedule_on(AHEAD)(schedule, computation.view.tensor, AHEAD)
-    assert "prefetch" not in str(lower(schedule, [*(v.tensor for v in operands), computation.view.tensor]))
+    computation.schedule_on(machine)(schedule, computation.view.tensor, machine)
+    return str(lower(schedule, [*(v.tensor for v in operands), computation.view.tensor]))
+
+
+@pytest.mark.parametrize("least", [8, 16])
+def test_weights_of_few_multiply_adds_are_not_asked_for(view, random, least):
+    """A line that few rows use would take as many instructions to ask for as to use."""
+    machine = replace(AHEAD, rates=replace(AHEAD.rates, least_uses=least))
+    assert "prefetch" not in loops_of_product(view, random, least - 1, machine)
+    assert "prefetch" in loops_of_product(view, random, least, machine)
+
+
+def test_panels_that_are_read_together_are_not_asked_for(view, random):
+    """The next panel is read already."""
+    machine = replace(AHEAD, rates=replace(AHEAD.rates, least_uses=2))
+    assert "prefetch" in loops_of_product(view, random, 2, machine, Packed(2, 2, 1, 96))
+    assert "prefetch" not in loops_of_product(view, random, 2, machine, Packed(2, 2, 2, 96))
+
+
+def test_a_panel_that_all_rows_read_at_once_is_asked_for(view, random):
+    """An iteration asks for all lines of four terms."""
+    machine = replace(AHEAD, vector_bytes=64, vector_registers=32, rates=replace(AHEAD.rates, least_uses=8, streams=1))
+    if LANES != 16:
+        pytest.skip("operands are in blocks of the host's vectors")
+    loops = loops_of_product(view, random, 8, machine, Packed(8, 3, 1, 96))
+    assert loops.count("prefetch") >= 12

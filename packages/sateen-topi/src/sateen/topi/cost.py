@@ -90,18 +90,26 @@ def bytes_per_cycle(size: int, machine: Machine) -> float:
 
 
 def convolution_cycles(
-    work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0, apart: float = 0.0
+    work: float,
+    weights: int,
+    vectors: int,
+    parts: int,
+    machine: Machine,
+    shared: int = 0,
+    apart: float = 0.0,
+    *,
+    asked: bool,
 ) -> float:
     """The cycles of all cores together for the work of a convolution in equal parts, with cold weights and bytes that
     one core writes and all read.
 
-    Where memory is asked ahead at several places, it works beside all of the work but what is `apart`, such as
+    Where memory is `asked` ahead at several places, it works beside all of the work but what is `apart`, such as
     transforms, and all cores share what it gives them together. Elsewhere `mean_cycles` counts what is waited for: at
-    one place a processor fetches ahead by itself, and asking hides what little remains.
+    one place asking hides what little remains.
     """
     rates = machine.rates
-    if not rates.asks_ahead or rates.streams == 1:
-        return mean_cycles(work, weights, vectors, parts, machine, shared)
+    if not asked or rates.streams == 1:
+        return mean_cycles(work, weights, vectors, parts, machine, shared, unasked=0.0 if asked else rates.unasked)
 
     def with_weights(own: float, cores: int) -> float:
         transfer = weights / min(cores * rates.memory_in_streams, rates.memory_together)
@@ -110,31 +118,47 @@ def convolution_cycles(
     return _mean(work, parts, with_weights, machine, shared)
 
 
-def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0) -> float:
+def mean_cycles(
+    work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0, unasked: float = 0.0
+) -> float:
     """The cycles of all cores together for work in equal parts, with cold weights and bytes that one core writes and
-    all read."""
+    all read. A fraction of the weights is `unasked` and not fetched ahead by the processor, so that work waits."""
     rates = machine.rates
 
     def with_weights(own: float, cores: int) -> float:
         transfer = weights / (rates.memory * sqrt(cores))
-        return max(own, transfer) + _exposed_from_memory(vectors, machine) * transfer
+        beside = max(own, transfer)
+        return beside + unasked * (own + transfer - beside) + _exposed_from_memory(vectors, machine) * transfer
 
     return _mean(work, parts, with_weights, machine, shared)
 
 
 def cycles_in_passes(
-    work: float, weights: int, vectors: int, passes: int, parts: int, machine: Machine, *, places: int = 1, asked: bool
+    work: float,
+    weights: int,
+    vectors: int,
+    passes: int,
+    parts: int,
+    machine: Machine,
+    *,
+    places: int = 1,
+    asked: bool,
+    panels: float = 0.0,
 ) -> float:
     """The cycles of all cores together for work in equal parts, each of which reads cold weights in some passes, at
-    some `places` in turn. The first pass waits for memory; if weights are `asked` for ahead no pass does."""
+    some `places` in turn. The first pass waits for memory; if weights are `asked` for ahead no pass does, but memory
+    may have to wait in those cycles in which `panels` come from caches."""
     rates = machine.rates
     rate = memory_rate(rates.streams if asked else places, machine)
+    turns = rates.in_turn * panels / work
 
     def with_weights(own: float, cores: int) -> float:
         transfer = weights / (rate * sqrt(cores))
         if asked:
-            return max(own, transfer)
-        return own * (1 - 1 / passes) + max(own / passes, transfer * (1 + _exposed_from_memory(vectors, machine)))
+            return max(own, transfer + own * turns)
+        transfer *= 1 + _exposed_from_memory(vectors, machine)
+        beside = own * (1 - 1 / passes) + max(own / passes, transfer)
+        return beside + rates.unasked * (own + transfer - beside)
 
     return _mean(work, parts, with_weights, machine)
 

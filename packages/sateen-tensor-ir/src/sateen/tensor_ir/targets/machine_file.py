@@ -39,6 +39,8 @@ _LIMITS: Mapping[str, tuple[float, float]] = {
     "streamed": (0, 4),
     "latency_exposed": (0, 4),
     "narrow": (0, 4),
+    "unasked": (0, 1),
+    "in_turn": (0, 1),
     "wide_row": (1, 4096),
     **dict.fromkeys(("l1", "l2", "l3", "memory", "memory_in_streams", "memory_together"), (0.001, 4096)),
     **dict.fromkeys(("shared", "moved", "load_cycles", "overflow"), (0.001, 4096)),

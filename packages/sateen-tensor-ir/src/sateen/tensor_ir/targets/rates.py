@@ -86,6 +86,11 @@ class Rates:
     """The neighbouring bytes that a step has to read so that memory gives its whole rate."""
     least_uses: int = 16
     """The multiply-adds for each vector of such data beside which asking for it costs nothing."""
+    unasked: float = 0.0
+    """The fraction of the traffic from memory beside which nothing is multiplied if it is not asked for ahead."""
+    in_turn: float = 0.0
+    """The fraction of the time in which panels come from caches that memory does not work as well: what is asked for
+    ahead misses the first cache, too, and waits for its turn."""
     crowded: float = 0.02
     """The fraction of the rate of memory that each place beyond `streams` takes away."""
     address_cycles: float = 0.0

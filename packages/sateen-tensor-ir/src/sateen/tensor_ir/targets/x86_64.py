@@ -25,12 +25,15 @@ ZEN_5 = replace(
     multiply_add_bytes=128,
     load_bytes=64,
     l1=128.0,
-    l2=56.0,
+    l2=42.0,
     l3=22.0,
     memory=12.0,
     memory_in_streams=12.0,
     memory_together=17.0,
     panel_exposed=0.2,
+    least_uses=8,
+    unasked=1.0,
+    in_turn=1.0,
     pair_bytes=128,
 )
 """Two multiply-adds and two loads of 64 bytes a cycle."""

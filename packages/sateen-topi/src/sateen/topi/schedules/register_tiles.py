@@ -22,6 +22,9 @@ LONGEST_CHAIN = 128
 """The number of terms that a long reduction in vectors adds to an accumulator before it starts a new one, to bound its
 error."""
 
+MOST_LINES = 16
+"""The most cache lines that an iteration of a sum asks for ahead: those of four terms of four vectors of 64 bytes."""
+
 
 def accumulator_type(dtype: DType) -> DType:
     """The type in which terms are added: float32 for shorter floats, which are storage only."""
@@ -168,7 +171,7 @@ def ask_ahead(stage: te.Stage, tensor: te.Tensor, axis: IterVar, leading: int, u
     """Ask memory for the next block of a parameter, of the same `leading` indices, in a loop of the sum that reads the
     present one, if that pays. Blocks lie in the order in which they are read."""
     if is_asked_for(uses, machine):
-        stage.prefetch_next(tensor, axis, leading, machine.rates.streams)
+        stage.prefetch_next(tensor, axis, leading, machine.rates.streams, MOST_LINES)
 
 
 def balanced(extent: int, most: int) -> int:

@@ -23,6 +23,7 @@ from sateen.topi.schedules import (
     extent_of,
     host_of,
     in_registers,
+    is_asked_for,
     largest_divisor,
     multiply_pairs,
     register_tile,
@@ -78,8 +79,9 @@ def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> flo
     image = 4 * prod(problem.data[1:]) // problem.groups
     traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
     parts = batch * groups * prod(outer)
-    work = batch * groups * (cycles + traffic)
-    return convolution_cycles(work, 4 * prod(problem.weight), method.vectors, parts, machine)
+    work, weights = batch * groups * (cycles + traffic), 4 * prod(problem.weight)
+    asked = is_asked_for(batch * prod(problem.output), machine)
+    return convolution_cycles(work, weights, method.vectors, parts, machine, asked=asked)
 
 
 def _depthwise_cycles(problem: ConvolutionShapes, columns: int, machine: Machine) -> float:
@@ -90,7 +92,7 @@ def _depthwise_cycles(problem: ConvolutionShapes, columns: int, machine: Machine
     image = 4 * prod(problem.data)
     traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
     work = rows * windows_cycles(width, columns, prod(problem.window.kernel), machine) + traffic
-    return convolution_cycles(work, 4 * prod(problem.weight), 1, rows, machine)
+    return convolution_cycles(work, 4 * prod(problem.weight), 1, rows, machine, asked=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

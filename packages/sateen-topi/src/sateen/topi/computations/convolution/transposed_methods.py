@@ -50,4 +50,4 @@ def _cycles(problem: ConvolutionShapes, extents: tuple[int, ...], method: Direct
     image = 4 * prod(problem.data[1:]) // problem.groups
     traffic = batch * panels_of_outputs * image / bytes_per_cycle(image, machine) * machine.rates.exposed
     work = rows * tiles * tile + traffic
-    return convolution_cycles(work, 4 * prod(problem.weight), method.vectors, rows, machine)
+    return convolution_cycles(work, 4 * prod(problem.weight), method.vectors, rows, machine, asked=False)

@@ -16,9 +16,7 @@ from sateen.topi.computations.convolution.winograd_transforms import (
 )
 from sateen.topi.cost import bytes_per_cycle, convolution_cycles, tile_cycles
 from sateen.topi.methods import Candidate, Method
-from sateen.topi.schedules import (
-    tile_rows,
-)
+from sateen.topi.schedules import is_asked_for, tile_rows
 from sateen.topi.types import Block, Layout
 
 LEAST_BLOCK = 8
@@ -96,7 +94,8 @@ def _cycles(problem: ConvolutionShapes, f: Transform, method: Winograd, machine:
         work = blocks * (work - products + max(products, fetch) + rates.streamed * fetch)
     parts, shared = (groups, inputs) if whole else (blocks, 0)
     enlargement = machine.enlargement_cycles * (weights - 4 * prod(problem.weight))
-    cycles = convolution_cycles(work, weights, method.vectors, parts, machine, shared, transforms)
+    asked = is_asked_for(count, machine)
+    cycles = convolution_cycles(work, weights, method.vectors, parts, machine, shared, transforms, asked=asked)
     return cycles + enlargement
 
 

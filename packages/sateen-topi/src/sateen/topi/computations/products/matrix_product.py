@@ -315,7 +315,7 @@ class _Plan:
         jv, lane = stage.split(j, lanes, tail="round_up" if whole else "guard")
         stage.reorder(outer, ks, ku, *batch, i, jv, lane)
         register_tile(stage, ku, *batch, i, jv, lane)
-        if self.right.is_packed and self.right.width > 1:
+        if self.right.is_packed and self.right.width > 1 and method.panels == 1:
             ask_ahead(stage, self.right.b.tensor, ks, 1, self.rows, machine)
         return outer
 

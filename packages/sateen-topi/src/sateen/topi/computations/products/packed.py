@@ -109,8 +109,13 @@ def packed_cycles(shapes: ProductShapes, method: Packed, lanes: int, machine: Ma
     work = shapes.batch * groups * own
     weights = shapes.bytes_of(shapes.terms * shapes.columns)
     tiles = shapes.batch * groups * (1 if parts > 1 else -(-shapes.rows // method.rows))
-    passes, asked = -(-shapes.rows // method.rows), is_asked_for(shapes.rows, machine)
-    return cycles_in_passes(work, weights, vectors, passes, tiles, machine, places=method.panels, asked=asked)
+    passes, asked = -(-shapes.rows // method.rows), method.panels == 1 and is_asked_for(shapes.rows, machine)
+    row = vectors * machine.vector_bytes
+    panels = weights / bytes_per_cycle(shapes.terms * row, machine)
+    panels += (passes - 1) * weights / bytes_per_cycle(method.terms * row, machine)
+    return cycles_in_passes(
+        work, weights, vectors, passes, tiles, machine, places=method.panels, asked=asked, panels=panels
+    )
 
 
 def _conflict_cycles(shapes: ProductShapes, method: Packed, machine: Machine) -> float:

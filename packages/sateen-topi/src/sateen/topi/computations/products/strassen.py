@@ -21,7 +21,7 @@ import numpy as np
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.topi.computations.arguments import require, require_rank, require_same_type, require_shape, require_views
-from sateen.topi.cost import cycles_in_passes, tiles_cycles
+from sateen.topi.cost import bytes_per_cycle, cycles_in_passes, tiles_cycles
 from sateen.topi.schedules import (
     Computation,
     ReductionTile,
@@ -88,7 +88,9 @@ def cycles(a: Sequence[int], columns: int, vectors: int, machine: Machine) -> fl
     sums = 2 * rows * (depth * rates.left_sum_cycles + columns * rates.result_sum_cycles)
     weights = STRASSEN_PRODUCTS * depth * columns  # quarters of 4 bytes an element
     work, passes = products + WORTHWHILE * sums, -(-rows // tile)
-    return cycles_in_passes(work, weights, vectors, passes, panels, machine, asked=is_asked_for(rows, machine))
+    asked = is_asked_for(rows, machine)
+    read = passes * weights / bytes_per_cycle(depth // 2 * vectors * machine.vector_bytes, machine)
+    return cycles_in_passes(work, weights, vectors, passes, panels, machine, asked=asked, panels=read)
 
 
 def strassen_weight(weight: Array) -> Array:
