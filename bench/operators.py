@@ -146,7 +146,7 @@ def opened(graph: Graph) -> Graph:
             outputs[result] = outputs.get(source, source)
         else:
             operands = tuple(v if v is None else outputs.get(v, v) for v in node.inputs)
-            nodes.append(Node(node.op, operands, node.outputs, node.spans))
+            nodes.append(replace(node, inputs=operands))
     results = tuple(outputs.get(v, v) for v in graph.outputs)
     return Graph(graph.name, tuple(inputs.get(v, v) for v in graph.inputs), graph.parameters, tuple(nodes), results)
 
@@ -164,7 +164,7 @@ def blocked(graph: Graph) -> Graph:
     for v, constant in graph.parameters.items():
         found[v] = builder.typed_parameter(v.name, v.type, constant)
     for node in graph.nodes:
-        builder.append(Node(node.op, tuple(v and found.get(v, v) for v in node.inputs), node.outputs, node.spans))
+        builder.append(replace(node, inputs=tuple(v and found.get(v, v) for v in node.inputs)))
     builder.output(*graph.outputs)
     return first_layouts(builder.finish(), MACHINE)
 

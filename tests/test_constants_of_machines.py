@@ -37,6 +37,7 @@ ALLOWED = {
     "UNROLLED_ROUNDS": CODE,
     "UNROLLED_LOOK_UPS": CODE,
     "UNROLLED_TAPS": CODE,
+    "UNROLLED_VECTORS": CODE,
     "MOST_UNROLLED": CODE,
     "MOST_ITERATIONS": CODE,
     "MOST_VECTORS": "bounds the number of methods",

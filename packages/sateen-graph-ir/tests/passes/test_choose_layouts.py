@@ -10,12 +10,23 @@ import pytest
 
 from sateen.graph_ir.ir import GraphBuilder, verify_graph
 from sateen.graph_ir.judge import interpret
-from sateen.graph_ir.ops import Add, Conv, MaxPool, Relu, Reshape, Transpose
+from sateen.graph_ir.ops import (
+    AdaptiveMaxPool,
+    Add,
+    Conv,
+    GlobalAveragePool,
+    MaxPool,
+    Relu,
+    Reshape,
+    Resize,
+    Transpose,
+)
 from sateen.graph_ir.passes.choose_layouts import CLEARLY, choose_layouts
 from sateen.graph_ir.passes.layout_search import Costs, greedy, least
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.pool_methods import Windows
+from sateen.topi.computations.pass_methods import Passes
+from sateen.topi.computations.pool_methods import Channels, Windows
 from sateen.topi.operators import LayoutChoice
 from sateen.topi.types import Layout
 
@@ -139,11 +150,18 @@ def test_a_choice_that_takes_a_little_less_than_the_first_ones_is_not_taken():
 
 
 @pytest.mark.parametrize("blocked", [True, False])
-def test_a_pool_with_a_method_takes_blocks_only_where_they_are(of_lanes, blocked):
+@pytest.mark.parametrize(
+    ("op", "method"),
+    [
+        (MaxPool((3, 3)), Windows(1, 4)), (Resize((1, 64, 20, 20), "cubic"), Passes(32)),
+        (AdaptiveMaxPool((7, 7)), Passes(32)), (GlobalAveragePool(), Channels(2)),
+    ],
+)  # fmt: skip
+def test_a_pool_or_a_resize_with_a_method_takes_blocks_only_where_they_are(of_lanes, blocked, op, method):
     g = GraphBuilder("pool")
     x = g.input("x", "float32", (1, 64, 32, 32))
     y = g.add(Conv(), x, g.parameter("w", np.ones((64, 64, 1, 1), "float32"))) if blocked else g.add(Relu(), x)
-    g.output(g.add(MaxPool((3, 3)), y, name="y", method=Windows(1, 4)))
-    (pool,) = (n for n in choose_layouts(g.finish(), of_lanes(4)).nodes if isinstance(n.op, MaxPool))
-    assert pool.method == Windows(1, 4)
+    g.output(g.add(op, y, name="y", method=method))
+    (pool,) = (n for n in choose_layouts(g.finish(), of_lanes(4)).nodes if n.op == op)
+    assert pool.method == method
     assert pool.outputs[0].type.layout == (Layout.blocked(4, 1, 4) if blocked else None)

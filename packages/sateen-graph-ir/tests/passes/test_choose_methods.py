@@ -8,12 +8,24 @@ import pytest
 
 from sateen.graph_ir.ir import GraphBuilder, Problem, verify_graph
 from sateen.graph_ir.judge import interpret
-from sateen.graph_ir.ops import AveragePool, Conv, MatMul, MaxPool, WinogradConv, WinogradWeight
+from sateen.graph_ir.ops import (
+    AdaptiveAveragePool,
+    AdaptiveMaxPool,
+    AveragePool,
+    Conv,
+    GlobalMaxPool,
+    MatMul,
+    MaxPool,
+    Resize,
+    WinogradConv,
+    WinogradWeight,
+)
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.convolution import Blocks, Direct, Rectangles, Winograd, WinogradTiles
-from sateen.topi.computations.pool_methods import Lines, Windows
+from sateen.topi.computations.pass_methods import Passes
+from sateen.topi.computations.pool_methods import Channels, Lines, Windows
 from sateen.topi.computations.products import Tiled, Warped
 from sateen.topi.computations.strips import Strips
 
@@ -153,6 +165,17 @@ def test_pools_in_blocks_of_channels_have_methods():
     assert isinstance(first.method, Lines)
     assert isinstance(second.method, Windows)
     assert [n.method for n in transform(pools(channels=3)).nodes] == [None, None]
+
+
+def test_resizes_and_pools_without_windows_have_methods():
+    g = GraphBuilder("test")
+    x = g.input("x", "float32", (1, 32, 20, 20))
+    y = g.add(Resize((1, 32, 40, 40), "linear"), x, name="y")
+    z = g.add(AdaptiveAveragePool((7, 7)), y, name="z")
+    g.output(g.add(GlobalMaxPool(), z, name="w"), g.add(AdaptiveMaxPool((10, 10)), x, name="v"))
+    g.output(g.add(Resize((1, 32, 40, 40)), x, name="u"))
+    found = {n.outputs[0].name: type(n.method) for n in transform(g.finish(), numerics="strict").nodes}
+    assert found == {"y": Passes, "z": Passes, "w": Channels, "v": Windows, "u": type(None)}
 
 
 def test_a_measured_method_of_a_pool_is_taken():

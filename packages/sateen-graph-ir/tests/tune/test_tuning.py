@@ -7,7 +7,7 @@ import pytest
 
 from sateen.graph_ir import GraphBuilder, workloads
 from sateen.graph_ir.ir import Problem
-from sateen.graph_ir.ops import Conv, MatMul, MaxPool
+from sateen.graph_ir.ops import Conv, GlobalAveragePool, MatMul, MaxPool
 from sateen.graph_ir.records import BEGUN, FAILED, installed_versions, machine_text
 from sateen.graph_ir.tune import (
     Attempt,
@@ -183,7 +183,10 @@ def test_problems_of_a_network_are_counted_after_the_passes_that_change_them():
     assert [str(p) for p in found if isinstance(p.op, MaxPool)] == [
         "max_pool(float32[1, 64, 112, 112]) {kernel=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)}"
     ]
-    assert len(found) == 13
+    assert [str(p) for p in found if isinstance(p.op, GlobalAveragePool)] == [
+        "global_average_pool(float32[1, 512, 7, 7])"
+    ]
+    assert len(found) == 14
     products = [p for p in found if isinstance(p.op, MatMul)]
     assert [str(p) for p in products] == ["mat_mul(float32[1, 512], float32[512, 1000])"]
     assert all(isinstance(c.method, Packed | Strassen) for c in products[0].candidates(Machine.of(TARGET)))

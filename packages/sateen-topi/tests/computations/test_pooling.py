@@ -8,7 +8,14 @@ import pytest
 from sateen.runtime import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.element_wise import relu, unary
-from sateen.topi.computations.pool_methods import Lines, PoolShapes, Windows, pool_candidates
+from sateen.topi.computations.pool_methods import (
+    Channels,
+    Lines,
+    PoolShapes,
+    Windows,
+    global_candidates,
+    pool_candidates,
+)
 from sateen.topi.computations.pooling import average_pool, global_pool, max_pool
 from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import Symbol
@@ -131,6 +138,32 @@ def test_maximum_of_integers(run_views, view, random):
     data, w = view(x, "x"), Window((3, 3), (2, 2), (1, 1, 1, 1), (1, 1))
     (y,) = run_views(max_pool(data, w), [data], [x])
     np.testing.assert_array_equal(y, reference(x, w, "max", False, False))
+
+
+@pytest.mark.parametrize("method", [Channels(1), Channels(2), Channels(3)], ids=str)
+@pytest.mark.parametrize("kind", ["average", "max"])
+def test_methods_of_global_pools(run_views, view, random, lanes, kind, method):
+    x = random.standard_normal((2, 6 * lanes, 9, 7)).astype("float32")
+    data = view(x, "x", Layout.blocked(4, 1, lanes))
+    (expected,) = run_views(global_pool(data, kind), [data], [x])
+    (y,) = run_views(global_pool(data, kind, method=method), [data], [x])
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_few_blocks_of_channels_are_left_to_several_threads():
+    def chosen(channels):
+        return global_candidates((1, channels, 56, 56), DType.of("float32"), AVX512, is_maximum=False)[0].method
+
+    assert chosen(32 * 16).blocks > chosen(4 * 16).blocks
+
+
+def test_global_pools_without_methods():
+    float32, float16 = DType.of("float32"), DType.of("float16")
+    for data, dtype, machine in (
+        ((1, 8, 7, 7), float32, AVX512), ((1, 64, 7, 7), float16, AVX512), ((1, 64, 0, 7), float32, AVX512),
+        ((1, 64, 7, 7), float32, Machine.of("opencl")), ((1, 64, 7, 7), float32, Machine.of("c")),
+    ):  # fmt: skip
+        assert global_candidates(data, dtype, machine, is_maximum=True) == []
 
 
 @pytest.mark.parametrize("shape", [(1, 32, 7, 7), (2, 24, 5, 5), (1, 3, 50, 51), (1, 48, 33), (1, 1, 1, 1)])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import Machine, lower, te
+from sateen.topi.computations.pass_methods import Passes
 from sateen.topi.computations.resizing import AxisResize, Interpolation, nearest_indices, resize, weighted_indices
 from sateen.topi.types import Layout, placeholder
 
@@ -82,6 +83,18 @@ def test_passes_go_through_memory_where_threads_would_find_no_work():
     cores = AVX512.cores
     assert "local float32[1, 40, 30]" in lowered((cores, 40, 90), (cores, 60, 30))
     assert "local" not in lowered((1, 40, 90), (1, 60, 30))
+
+
+@pytest.mark.parametrize("vectors", [1, 7, 20, 10_000])
+@pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.parametrize("after", [(1, 24, 10, 23), (1, 24, 9, 3)])
+def test_methods_give_the_same(run_views, view, random, lanes, vectors, blocked, after):
+    x = random.standard_normal((1, 24, 5, 13)).astype("float32")
+    data = view(x, "x", Layout.blocked(4, 1, lanes) if blocked else None)
+    axes, how = axes_of(x.shape, after), Interpolation("cubic")
+    (expected,) = run_views(resize(data, axes, how), [data], [x])
+    (y,) = run_views(resize(data, axes, how, method=Passes(vectors)), [data], [x])
+    np.testing.assert_array_equal(y, expected)
 
 
 def test_linear_in_blocks_of_channels_and_float16(run_views, view, error, random, lanes):

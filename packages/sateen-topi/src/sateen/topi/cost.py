@@ -89,6 +89,16 @@ def bytes_per_cycle(size: int, machine: Machine) -> float:
     return 1 / cycles
 
 
+def reduction_cycles(positions: int, terms: int, loads: int, machine: Machine, operations: float = 1.0) -> float:
+    """Cycles of a register tile of `positions` vectors, each of so many terms that take some operations, with all loads
+    of the tile; then they are stored."""
+    rates, size = machine.rates, machine.vector_bytes
+    arithmetic = positions * terms * operations * size / rates.multiply_add_bytes
+    loading = loads * max(1, size // rates.load_bytes) * rates.load_cycles
+    step = arithmetic + loading if rates.loads_alone else max(arithmetic, loading)
+    return step + rates.store_cycles * positions + rates.step_cycles
+
+
 def convolution_cycles(
     work: float,
     weights: int,

@@ -11,7 +11,16 @@ from sateen.graph_ir.ops.element_kinds import NUMBERS
 from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import adaptive_pooling, pooling
-from sateen.topi.computations.pool_methods import Lines, PoolShapes, Windows, pool_candidates
+from sateen.topi.computations.pass_methods import Passes, PassShapes, pass_candidates
+from sateen.topi.computations.pool_methods import (
+    Channels,
+    Lines,
+    PoolShapes,
+    Windows,
+    global_candidates,
+    pool_candidates,
+)
+from sateen.topi.computations.taps import passes_of
 from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import listed, may_be_at_least, numbers
 from sateen.topi.methods import Candidate, Method
@@ -20,7 +29,7 @@ from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View
 
 ROW_MAJOR_SLOWDOWN = 2.0
-"""The slowdown of a pool over windows that is row-major although blocks of channels fit."""
+"""The slowdown of a pool with a method that is row-major although blocks of channels fit."""
 
 
 class ChannelWise(Operator):
@@ -158,6 +167,7 @@ class GlobalPool(ChannelWise):
     """One value per channel of data [N, C, …]; spatial dimensions become 1."""
 
     __slots__ = ()
+    methods: ClassVar[tuple[type[Method], ...]] = (Channels,)
     kind: ClassVar[str]
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
@@ -165,8 +175,14 @@ class GlobalPool(ChannelWise):
         require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
         return (TensorType(data.dtype, (*data.shape[:2], *(1,) * spatial)),)
 
-    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return pooling.global_pool(data, self.kind, outputs[0].memory_layout)
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        (data,) = (t for t in inputs if t is not None)
+        return global_candidates(data.static_shape, data.dtype, machine, is_maximum=self.kind == "max")
+
+    def compute(self, data: View, *, outputs: Sequence[TensorType], method: Channels | None = None) -> Computation:
+        return pooling.global_pool(data, self.kind, outputs[0].memory_layout, method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,29 +213,48 @@ class AdaptivePool(ChannelWise):
         require(fits, self, f"expects shape and data with places, found {listed(self.shape)} and {data}")
         return (TensorType(data.dtype, (*data.shape[:2], *self.shape)),)
 
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        (data,) = (t for t in inputs if t is not None)
+        extents, shape, is_maximum = data.static_shape, numbers(self.shape), Lines in self.methods
+        window = adaptive_pooling.equal_window(extents, shape)
+        if window is not None:
+            return pool_candidates(PoolShapes(extents, window, False, data.dtype, is_maximum), machine)
+        passes = passes_of(adaptive_pooling.taps_of(extents, shape, averages=not is_maximum), extents)
+        shapes = PassShapes(extents, data.dtype, passes, is_maximum)
+        return pass_candidates(shapes, machine) if shapes.fills_blocks(machine.lanes()) else ()
+
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveAveragePool(AdaptivePool):
     """The average of each window."""
 
+    methods: ClassVar[tuple[type[Method], ...]] = (Windows, Passes)
     shape: tuple[Dim, ...] = ()
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
         return AdaptivePool.infer(self, data)
 
-    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return adaptive_pooling.adaptive_average_pool(data, numbers(self.shape), outputs[0].memory_layout)
+    def compute(
+        self, data: View, *, outputs: Sequence[TensorType], method: Windows | Passes | None = None
+    ) -> Computation:
+        layout = outputs[0].memory_layout
+        return adaptive_pooling.adaptive_average_pool(data, numbers(self.shape), layout, method)
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveMaxPool(AdaptivePool):
     """The maximum of each window."""
 
+    methods: ClassVar[tuple[type[Method], ...]] = (Windows, Lines, Passes)
     shape: tuple[Dim, ...] = ()
 
-    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return adaptive_pooling.adaptive_max_pool(data, numbers(self.shape), outputs[0].memory_layout)
+    def compute(
+        self, data: View, *, outputs: Sequence[TensorType], method: Windows | Lines | Passes | None = None
+    ) -> Computation:
+        return adaptive_pooling.adaptive_max_pool(data, numbers(self.shape), outputs[0].memory_layout, method)
 
 
 OPS = (AdaptiveAveragePool, AdaptiveMaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import resizing
+from sateen.topi.computations.pass_methods import Passes, PassShapes, pass_candidates
+from sateen.topi.computations.taps import passes_of
 from sateen.topi.dimensions import listed, may_be_at_least, numbers
+from sateen.topi.methods import Candidate, Method
 from sateen.topi.operators import LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
-from sateen.topi.types import View
+from sateen.topi.types import Layout, View
 
+ROW_MAJOR_SLOWDOWN = 1.5
+"""The slowdown of a resize in passes that is row-major although blocks of channels fit."""
 LARGEST = 1 << 15
 """The largest extent: the positions along an axis are tables that are made at compile time."""
 
@@ -27,6 +33,7 @@ class Resize(Operator):
     element is nearest.
     """
 
+    methods: ClassVar[tuple[type[Method], ...]] = (Passes,)
     sizes: tuple[Dim, ...]
     mode: str = "nearest"
     coordinate_transformation: str = "half_pixel"
@@ -64,12 +71,23 @@ class Resize(Operator):
         )  # fmt: skip
         return (TensorType(data.dtype, self.sizes),)
 
-    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        how = resizing.Interpolation(
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        (data,) = (t for t in inputs if t is not None)
+        shape = data.static_shape
+        passes = passes_of(resizing.taps_of(self._axes(shape), self._how), shape)
+        return pass_candidates(PassShapes(shape, data.dtype, passes, is_maximum=False), machine)
+
+    def compute(self, data: View, *, outputs: Sequence[TensorType], method: Passes | None = None) -> Computation:
+        return resizing.resize(data, self._axes(data.shape), self._how, outputs[0].memory_layout, method)
+
+    @property
+    def _how(self) -> resizing.Interpolation:
+        return resizing.Interpolation(
             self.mode, self.coordinate_transformation, self.nearest_mode, self.cubic_coeff_a, self.exclude_outside,
             self.antialias, self.extrapolation_value, self.float32_positions,
         )  # fmt: skip
-        return resizing.resize(data, self._axes(data.shape), how, outputs[0].memory_layout)
 
     def _axes(self, shape: Sequence[int]) -> list[resizing.AxisResize]:
         """The axes of data that are resized or cut."""
@@ -83,13 +101,18 @@ class Resize(Operator):
             if shape[d] != sizes[d] or scales[d] != 1.0 or regions[d] != (0.0, 1.0)
         ]
 
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    def layouts_by(
+        self, method: Method | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         (data,) = inputs
-        if data.layout is not None and data.static_shape[:2] == self.sizes[:2]:
+        lanes, keeps_channels = machine.lanes(), data.static_shape[:2] == self.sizes[:2]
+        if data.layout is not None and keeps_channels:
             yield LayoutChoice((data.layout,), (data.layout,))
-        yield LayoutChoice((None,), (None,))
+        fits = method is not None and keeps_channels and data.static_shape[1] >= lanes
+        yield LayoutChoice((None,), (None,), ROW_MAJOR_SLOWDOWN if fits else 1.0)
+        if fits and data.layout is None:
+            own = Layout.blocked(data.rank, 1, lanes)
+            yield LayoutChoice((own,), (own,))
 
 
 OPS = (Resize,)

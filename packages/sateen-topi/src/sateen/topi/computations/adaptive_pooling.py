@@ -18,6 +18,8 @@ from sateen.topi.computations.arguments import (
     require_rank,
     require_views,
 )
+from sateen.topi.computations.pass_methods import Passes
+from sateen.topi.computations.pool_methods import Lines, Windows
 from sateen.topi.computations.pooling import average_pool, max_pool
 from sateen.topi.computations.taps import Array, Taps, in_passes
 from sateen.topi.computations.windows import Window
@@ -25,33 +27,37 @@ from sateen.topi.schedules import Computation, accumulator_type
 from sateen.topi.types import Layout, View
 
 
-def adaptive_average_pool(data: View, shape: Sequence[int], layout: Layout | None = None) -> Computation:
+def adaptive_average_pool(
+    data: View, shape: Sequence[int], layout: Layout | None = None, method: Windows | Passes | None = None
+) -> Computation:
     """The averages of windows of data [N, C, …], as many as `shape` has places; added in float32 if data is shorter."""
     _require_pool("adaptive_average_pool", data, shape)
     require_floats("adaptive_average_pool", data=data)
-    window = _equal_window(data, shape)
+    window = equal_window(data.shape, shape)
     if window is not None:
-        return average_pool(data, window, layout=layout)
-    taps = [
-        Taps(axis, *_covered(data.shape[axis], after))
-        for axis, after in enumerate(shape, 2)
-        if data.shape[axis] != after
-    ]
-    return in_passes(data, taps, "adaptive_average_pool", layout or data.layout, accumulator_type(data.dtype))
+        return average_pool(data, window, layout=layout, method=method if isinstance(method, Windows) else None)
+    taps, kind = taps_of(data.shape, shape, averages=True), accumulator_type(data.dtype)
+    kept = method if isinstance(method, Passes) else None
+    return in_passes(data, taps, "adaptive_average_pool", layout or data.layout, kind, kept)
 
 
-def adaptive_max_pool(data: View, shape: Sequence[int], layout: Layout | None = None) -> Computation:
+def adaptive_max_pool(
+    data: View, shape: Sequence[int], layout: Layout | None = None, method: Windows | Lines | Passes | None = None
+) -> Computation:
     """The maxima of windows of data [N, C, …], as many as `shape` has places; NaN if one is."""
     _require_pool("adaptive_max_pool", data, shape)
-    window = _equal_window(data, shape)
+    window = equal_window(data.shape, shape)
     if window is not None:
-        return max_pool(data, window, layout=layout)
-    taps = [
-        Taps(axis, _covered(data.shape[axis], after)[0])
-        for axis, after in enumerate(shape, 2)
-        if data.shape[axis] != after
-    ]
-    return in_passes(data, taps, "adaptive_max_pool", layout or data.layout, data.dtype)
+        return max_pool(data, window, layout=layout, method=None if isinstance(method, Passes) else method)
+    taps = taps_of(data.shape, shape, averages=False)
+    kept = method if isinstance(method, Passes) else None
+    return in_passes(data, taps, "adaptive_max_pool", layout or data.layout, data.dtype, kept)
+
+
+def taps_of(data: Sequence[int], shape: Sequence[int], *, averages: bool) -> list[Taps]:
+    """The elements of the windows along each axis that is reduced, of averages with their shares."""
+    axes = [(axis, _covered(data[axis], after)) for axis, after in enumerate(shape, 2) if data[axis] != after]
+    return [Taps(axis, places, shares if averages else None) for axis, (places, shares) in axes]
 
 
 def _require_pool(operator: str, data: View, shape: Sequence[int]) -> None:
@@ -62,9 +68,9 @@ def _require_pool(operator: str, data: View, shape: Sequence[int]) -> None:
     require(0 not in data.shape[2:], operator, "data with elements", list(data.shape))
 
 
-def _equal_window(data: View, shape: Sequence[int]) -> Window | None:
-    """The window of a plain pool that does the same; None if windows differ or overlap."""
-    spatial = data.shape[2:]
+def equal_window(data: Sequence[int], shape: Sequence[int]) -> Window | None:
+    """The window of a plain pool that does the same with data of a shape; None if windows differ or overlap."""
+    spatial = data[2:]
     if any(before % after for before, after in zip(spatial, shape, strict=True)):
         return None
     kernel = tuple(before // after for before, after in zip(spatial, shape, strict=True))

@@ -9,9 +9,9 @@ from math import prod
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations.windows import Window
-from sateen.topi.cost import bytes_per_cycle, mean_cycles
+from sateen.topi.cost import bytes_per_cycle, mean_cycles, reduction_cycles
 from sateen.topi.methods import Candidate, Method, best_of_each
-from sateen.topi.schedules import balanced
+from sateen.topi.schedules import balanced, largest_divisor
 from sateen.topi.types import FLOAT32
 
 UNROLLED_TAPS = 16
@@ -40,6 +40,13 @@ class Lines(Method):
 
     rows: int
     columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Channels(Method):
+    """Whole channels, in register tiles of so many `blocks` of them."""
+
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +88,35 @@ def pool_candidates(shapes: PoolShapes, machine: Machine) -> list[Candidate]:
     return [Candidate(way, cycles[way]) for way in best]
 
 
+def global_candidates(data: tuple[int, ...], dtype: DType, machine: Machine, *, is_maximum: bool) -> list[Candidate]:
+    """The methods of pools over whole channels of data [N, C, …], best first; for float32 on a processor, if channels
+    fill a vector."""
+    lanes = machine.lanes()
+    if machine.gpu is not None or lanes == 1 or dtype != FLOAT32 or data[1] < lanes or 0 in data:
+        return []
+    blocks = -(-data[1] // lanes)
+    most = _most_positions(machine, is_maximum=is_maximum)
+    ways = {Channels(largest_divisor(blocks, n)) for n in range(1, most + 1)}
+    cycles = {way: _channels_cycles(way.blocks, data, machine, is_maximum=is_maximum) for way in ways}
+    return [Candidate(way, cycles[way]) for way in sorted(ways, key=lambda way: (cycles[way], way.blocks))][:EACH]
+
+
+def _channels_cycles(blocks: int, data: tuple[int, ...], machine: Machine, *, is_maximum: bool) -> float:
+    """The cycles of all tiles of so many blocks, whose accumulators wait for each other's terms, and what the cache
+    exposes of the data."""
+    rates, terms = machine.rates, prod(data[2:])
+    operations = MAXIMUM_OPERATIONS if is_maximum else 1.0
+    tiles = data[0] * -(-data[1] // (blocks * machine.lanes()))
+    step = reduction_cycles(blocks, 1, blocks, machine, operations) - rates.store_cycles * blocks
+    tile = terms * max(step, operations * rates.addition_latency) + rates.store_cycles * blocks + rates.tile_cycles
+    image = FLOAT32.bytes * prod(data)
+    traffic = image / bytes_per_cycle(image, machine) * rates.exposed
+    return mean_cycles(tiles * tile + traffic, 0, 1, tiles, machine)
+
+
 def _windows(shapes: PoolShapes, machine: Machine) -> Iterator[Windows]:
     height, width = shapes.output
-    most = _most_positions(shapes, machine)
+    most = _most_positions(machine, is_maximum=shapes.is_maximum)
     few = prod(shapes.window.kernel) <= UNROLLED_TAPS
     shares = shapes.window.strides[0] < shapes.window.kernel[0] and few and not shapes.is_maximum
     for rows in dict.fromkeys(balanced(height, n) for n in (ROWS if shares else (1,))):
@@ -96,7 +129,7 @@ def _lines(shapes: PoolShapes, machine: Machine) -> Iterator[Lines]:
     height, width = shapes.output
     for rows in sorted({balanced(height, 1 << n) for n in range(height.bit_length() + 1)}):
         if _lines_of(rows, shapes) * width * machine.vector_bytes <= machine.l1_bytes:
-            for columns in _columns(width, _most_positions(shapes, machine)):
+            for columns in _columns(width, _most_positions(machine, is_maximum=True)):
                 yield Lines(rows, columns)
 
 
@@ -105,9 +138,9 @@ def _columns(width: int, most: int) -> Iterable[int]:
     return dict.fromkeys(balanced(width, n) for n in range(1, most + 1))
 
 
-def _most_positions(shapes: PoolShapes, machine: Machine) -> int:
+def _most_positions(machine: Machine, *, is_maximum: bool) -> int:
     """The accumulators of a tile. Beside each maximum registers hold an element of the input, and whether it is NaN."""
-    return max(1, machine.vector_registers // (4 if shapes.is_maximum else 2))
+    return max(1, machine.vector_registers // (4 if is_maximum else 2))
 
 
 def _lines_of(rows: int, shapes: PoolShapes) -> int:
@@ -143,7 +176,8 @@ def _windows_cycles(rows: int, columns: int, width: int, shapes: PoolShapes, mac
     def tile(columns: int) -> float:
         across = _span(columns, 1, window)
         loads = _span(rows, 0, window) * across if written_out else rows * window.kernel[0] * across
-        return _tile_cycles(rows * columns, taps, loads, shapes, machine)
+        operations = MAXIMUM_OPERATIONS if shapes.is_maximum else 1.0
+        return reduction_cycles(rows * columns, taps, loads, machine, operations)
 
     return _along(width, columns, tile)
 
@@ -152,10 +186,10 @@ def _lines_cycles(rows: int, columns: int, width: int, shapes: PoolShapes, machi
     high, wide = shapes.window.kernel
 
     def line(columns: int) -> float:
-        return _tile_cycles(columns, wide, _span(columns, 1, shapes.window), shapes, machine)
+        return reduction_cycles(columns, wide, _span(columns, 1, shapes.window), machine, MAXIMUM_OPERATIONS)
 
     def row(columns: int) -> float:
-        return _tile_cycles(columns, high, columns * high, shapes, machine)
+        return reduction_cycles(columns, high, columns * high, machine, MAXIMUM_OPERATIONS)
 
     return _lines_of(rows, shapes) * _along(width, columns, line) + rows * _along(width, columns, row)
 
@@ -164,13 +198,3 @@ def _along(width: int, columns: int, tile: Callable[[int], float]) -> float:
     """The cycles of tiles along a row, the last of which may be smaller."""
     whole, rest = divmod(width, columns)
     return whole * tile(columns) + (tile(rest) if rest else 0.0)
-
-
-def _tile_cycles(positions: int, terms: int, loads: int, shapes: PoolShapes, machine: Machine) -> float:
-    """A tile of accumulators, each of so many terms, with all loads of the tile."""
-    rates, size = machine.rates, machine.vector_bytes
-    operations = MAXIMUM_OPERATIONS if shapes.is_maximum else 1.0
-    arithmetic = positions * terms * operations * size / rates.multiply_add_bytes
-    loading = loads * max(1, size // rates.load_bytes) * rates.load_cycles
-    step = arithmetic + loading if rates.loads_alone else max(arithmetic, loading)
-    return step + rates.store_cycles * positions + rates.step_cycles

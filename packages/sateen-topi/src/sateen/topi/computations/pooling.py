@@ -21,7 +21,7 @@ from sateen.topi.computations.arguments import (
     require_views,
     require_window,
 )
-from sateen.topi.computations.pool_methods import UNROLLED_TAPS, Lines, Windows, writes_rows_out
+from sateen.topi.computations.pool_methods import UNROLLED_TAPS, Channels, Lines, Windows, writes_rows_out
 from sateen.topi.computations.reductions import extremum_reducer, neighbours_along
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import (
@@ -50,6 +50,9 @@ from sateen.topi.types import Layout, View
 COLUMNS = 8
 """The number of columns that are computed together where no method says so: the chains of their reductions overlap on
 any machine."""
+
+BLOCKS = 4
+"""The blocks of channels whose sums are added together where no method says so."""
 
 
 def max_pool(
@@ -345,8 +348,9 @@ def _write_out(part: te.Stage, *, rows: bool) -> None:
     register_tile(part, *data, last)
 
 
-def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computation:
-    """The average ("average") or maximum ("max") of each channel of data [N, C, …]; spatial dimensions become 1."""
+def global_pool(data: View, kind: str, layout: Layout | None = None, method: Channels | None = None) -> Computation:
+    """The average ("average") or maximum ("max") of each channel of data [N, C, …]; spatial dimensions become 1. A
+    method is for blocks of channels."""
     require_one_of("global_pool", "kind", kind, ("average", "max"))
     require_views("global_pool", data=data)
     require_rank("global_pool", "data [N, C, …]", data, 3, or_more=True)
@@ -389,7 +393,8 @@ def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computat
                 s[tile].compute_at(stage, place)
             return
         *ones, last = rest
-        co, ci = stage.split(channel, largest_divisor(shape_of(host)[1], 4))
+        blocks = BLOCKS if method is None else method.blocks
+        co, ci = stage.split(channel, largest_divisor(shape_of(host)[1], blocks))
         vo, lane = stage.split(last, min(lanes, extent_of(last.extent)))
         stage.reorder(b, co, vo, ci, *ones, lane)
         register_tile(stage, ci, *ones, lane)

@@ -22,6 +22,7 @@ from sateen.topi.computations.arguments import (
     require_one_of,
     require_views,
 )
+from sateen.topi.computations.pass_methods import Passes
 from sateen.topi.computations.taps import Array, Taps, in_passes
 from sateen.topi.schedules import Computation, accumulator_type
 from sateen.topi.types import Layout, View, compute
@@ -158,7 +159,18 @@ def _cubic(a: float) -> Callable[[float], float]:
     return kernel
 
 
-def resize(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layout | None = None) -> Computation:
+def taps_of(axes: Sequence[AxisResize], how: Interpolation) -> list[Taps]:
+    """The elements and weights of each axis; none for nearest elements, which are taken as they are."""
+    return [] if how.mode == "nearest" else [Taps(axis.axis, *weighted_indices(axis, how)) for axis in axes]
+
+
+def resize(
+    x: View,
+    axes: Sequence[AxisResize],
+    how: Interpolation,
+    layout: Layout | None = None,
+    method: Passes | None = None,
+) -> Computation:
     """x with some axes resized; the others keep their extents. Interpolation is in float32 if x is shorter."""
     require_views("resize", x=x)
     require_one_of("resize", "mode", how.mode, MODES)
@@ -176,13 +188,13 @@ def resize(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layo
     layout = layout or x.layout
     if how.mode == "nearest":
         return _nearest(x, axes, how, layout)
-    taps = [Taps(axis.axis, *weighted_indices(axis, how)) for axis in axes]
     crops = how.coordinates == "tf_crop_and_resize"
 
     def outside(value: Expr, index: Sequence[Expr]) -> Expr:
         return _extrapolated(value, index, axes, how)
 
-    return in_passes(x, taps, "resize", layout, accumulator_type(x.dtype), outside if crops else None)
+    taps, kind = taps_of(axes, how), accumulator_type(x.dtype)
+    return in_passes(x, taps, "resize", layout, kind, method, outside if crops else None)
 
 
 def _nearest(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layout) -> Computation:

@@ -13,10 +13,10 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Expr, IterVar, is_among
 from sateen.topi.computations.arguments import require_axes, require_views
+from sateen.topi.computations.pass_methods import Pass, Passes, rows_at_once
 from sateen.topi.schedules import (
     Accesses,
     Computation,
-    balanced,
     elements,
     extent_of,
     for_machines,
@@ -32,8 +32,8 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Layout, View, compute
 
 Array = np.ndarray[Any, Any]
-KEPT_VECTORS = 32
-"""The vectors of a pass that are kept for the next one: so many that none is read just after it was written."""
+KEPT = Passes(vectors=32)
+"""What is kept where no method says so: so much that nothing is read just after it was written."""
 UNROLLED_VECTORS = 512
 """The most vectors at places of a table that are written out where each is loaded as it is: neighbours share loads."""
 WORK = 4
@@ -52,15 +52,26 @@ class Taps:
     weights: Array | None = None
 
 
+def ordered(taps: Sequence[Taps], shape: Sequence[int]) -> list[Taps]:
+    """Those along axes of a shape that shrink most first."""
+    return sorted(taps, key=lambda one: one.places.shape[0] / shape[one.axis])
+
+
+def passes_of(taps: Sequence[Taps], shape: Sequence[int]) -> tuple[Pass, ...]:
+    """What methods are told of them, in their order."""
+    return tuple(Pass(one.axis, *one.places.shape) for one in ordered(taps, shape))
+
+
 def in_passes(
     x: View,
     taps: Sequence[Taps],
     name: str,
     layout: Layout,
     kind: DType,
+    method: Passes | None = None,
     finish: Callable[[Expr, Sequence[Expr]], Expr] | None = None,
 ) -> Computation:
-    """One axis after the other, in numbers of type `kind`: those that shrink most first.
+    """One axis after the other, in numbers of type `kind`, in the order of `ordered`.
 
     `finish` makes an element from the last pass's and its index.
     """
@@ -68,7 +79,7 @@ def in_passes(
     require_axes(name, [one.axis for one in taps], x.ndim)
     passes: list[te.Tensor] = []
     last = x
-    for one in sorted(taps, key=lambda t: t.places.shape[0] / x.shape[t.axis]):
+    for one in ordered(taps, x.shape):
         last = _applied(last, one, layout, kind)
         passes.append(last.tensor)
     if not passes:
@@ -83,7 +94,8 @@ def in_passes(
         result = compute(last.shape, element, name, layout)
 
     def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        _schedule_passes(s, passes, host_of(s, result.tensor, output, machine), machine)
+        host = host_of(s, result.tensor, output, machine)
+        _schedule_passes(s, passes, host, KEPT if method is None else method, machine)
 
     def on_device(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         assert machine.gpu is not None
@@ -112,7 +124,9 @@ def _applied(x: View, taps: Taps, layout: Layout, kind: DType) -> View:
     return View(te.compute(layout.physical_shape(shape), element, name="combined"), shape, layout)
 
 
-def _schedule_passes(s: te.Schedule, passes: Sequence[te.Tensor], host: te.Tensor, machine: Machine) -> None:
+def _schedule_passes(
+    s: te.Schedule, passes: Sequence[te.Tensor], host: te.Tensor, method: Passes, machine: Machine
+) -> None:
     """The last pass in the loops of the host. The passes before it are computed there, too, for some rows at a time, so
     that what they give stays in the first cache, but for those outside of which threads would find no work."""
     along = [_first_looked_up(s, tensor) for tensor in passes]
@@ -125,7 +139,7 @@ def _schedule_passes(s: te.Schedule, passes: Sequence[te.Tensor], host: te.Tenso
         vectors.share(elements(host), machine)
         return
     loops = vectors.loops
-    rows = _rows_at_once(passes[-2], along[-1], machine)
+    rows = rows_at_once(shape_of(passes[-2]), along[-1], method.vectors, machine.lanes(passes[-2].dtype))
     if rows > 1:
         loops[along[-1] - 1], _ = vectors.stage.split(loops[along[-1] - 1], rows, tail="partition")
     outermost = vectors.share(elements(host), machine, outside[apart])
@@ -140,13 +154,6 @@ def _first_looked_up(s: te.Schedule, reduction: te.Tensor) -> int:
     """The first axis of a pass that its tables are along."""
     accesses = Accesses(s, reduction.op)
     return next(d for d, axis in enumerate(reduction.op.axis) if accesses.look_ups(axis))
-
-
-def _rows_at_once(kept: te.Tensor, around: int, machine: Machine) -> int:
-    """The iterations of the loop around the last pass for which the pass before it is kept."""
-    shape = shape_of(kept)
-    row = prod(shape[around:-1]) * -(-shape[-1] // machine.lanes(kept.dtype))
-    return balanced(shape[around - 1], max(1, KEPT_VECTORS // max(1, row)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
