@@ -1,5 +1,6 @@
 """Recurrent layers against NumPy in float64."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -270,6 +271,25 @@ def test_activations(run_views, view, error, random, name, size):
     settings = Settings(((Activation(name, 0.7, 0.2),),), (False,))
     y, _ = run_views(rnn(Inputs(*operands), settings), operands, given)
     assert error(y[0, 0], activated(x[0].astype(np.float64) @ weight[0].T, name)) < 1e-6
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+@pytest.mark.parametrize("n", [5, 256])
+def test_no_step_is_computed_after_the_longest_sequence(run_views, view, kind, n):
+    random = np.random.default_rng(3)
+    a = arrays(random, kind, 6, 3, 7, n, 2, ("bias", "hidden"))
+    a["lengths"] = np.array([2, 0, 3], "int32")
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(Machine.of("llvm"), FLOAT32))
+    views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
+    activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in BOTH)
+    computation = LAYERS[kind](Inputs(**views), Settings(activations, BOTH, None))
+    found = run_views(computation, list(views.values()), list(a.values()))
+    for y, expected in zip(found, reference(kind, a, BOTH), strict=True):
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+    tensors = [v.tensor for v in computation.outputs]
+    text = str(lower(te.create_schedule(tensors), [*(v.tensor for v in views.values()), *tensors]))
+    loops = re.findall(r"for (step\w*) in (.*):", text)
+    assert [extent for _, extent in loops] == ["[0, longest)"] * 2, loops
 
 
 def test_lengths_beyond_the_time_end_with_it(run_views, view, error, random):

@@ -167,7 +167,7 @@ class Layer:
 
         step = Step(self.inputs, self.settings, ib, given, fed, states, self.method)
         for d in range(self.directions):
-            with ib.for_range(0, self.time, "step") as number:
+            with ib.for_range(0, step.longest, "step") as number:
                 step.enter(d, number)
                 self.step(step)
                 with step.active() as (b, t), loops(ib, (self.hidden,), lanes) as (j,):

@@ -105,6 +105,17 @@ class Step(StepOperands):
         self.tiles = usual if method is None else method
         width = -(-self.width // self.panel) * self.panel
         self.gates = ib.allocate(self.hidden.dtype, (self.batch, width), name="gates")
+        self.longest = self._longest()
+
+    def _longest(self) -> Expr:
+        """The steps until all sequences of the batch have ended."""
+        if self.inputs.lengths is None:
+            return te.const(self.time)
+        most = self.ib.allocate("int32", (1,), "register", "most")
+        most[0] = te.const(0, "int32")
+        with self.ib.for_range(0, self.batch, "b") as b:
+            most[0] = te.maximum(most[0], self.length(b).astype("int32"))
+        return self.ib.let("longest", most[0].astype("index"))
 
     def enter(self, d: int, number: Expr) -> None:
         """Go to a step of a direction."""
