@@ -151,7 +151,21 @@ def suppress_records(data: View, how: Records) -> Computation:
     require_count(name, "most", how.most, 0)
     require_one_of(name, "form", how.form, FORMS)
 
-    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+    statements = _RecordSuppression(data, how)
+    by_blocks = statements.by_blocks if count else None
+    return written(name, [(data.shape, data.dtype), ((batch,), "int64")], [data], statements.in_order, by_blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordSuppression:
+    """The statements of `suppress_records`: one record after the other, and by blocks of threads."""
+
+    data: View
+    how: Records
+
+    def in_order(self, ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        """The best record is taken from a queue, and compared with those that are kept."""
+        how, (batch, count, width) = self.how, self.data.shape
         ib = ir_builder.create()
         record = ib.buffer_ptr(ins[0])
         result, number = (ib.buffer_ptr(b) for b in outs)
@@ -194,16 +208,18 @@ def suppress_records(data: View, how: Records) -> Computation:
                     _copy_record(ib, result, record, (b, i), i, how.classes)
                 else:
                     with ib.for_range(0, width, "d") as d:
-                        result[b, i, d] = te.const(-1.0, data.dtype)
+                        result[b, i, d] = te.const(-1.0, self.data.dtype)
         return ib.get()
 
-    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+    def by_blocks(self, ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        """Records are sorted, and blocks compare them tile by tile."""
+        how, (batch, count, width) = self.how, self.data.shape
         ib = ir_builder.create()
         record = ib.buffer_ptr(ins[0])
         result, number = (ib.buffer_ptr(b) for b in outs)
         limit = min(how.most or count, count)
         order = sorted_places(
-            ib, batch, count, limit, data.dtype, lambda b, i: record[b, i, how.score],
+            ib, batch, count, limit, self.data.dtype, lambda b, i: record[b, i, how.score],
             lambda b, i: _is_candidate(record, b, i, how), gpu,
         )  # fmt: skip
 
@@ -212,7 +228,7 @@ def suppress_records(data: View, how: Records) -> Computation:
             return box, ib.let("class", record[b, i, max(how.classes, 0)])
 
         def overlaps(one: tuple[_Box, Expr], other: tuple[_Box, Expr]) -> Expr:
-            exceeds = one[0].overlap(other[0]) > te.const(how.iou_threshold, data.dtype)
+            exceeds = one[0].overlap(other[0]) > te.const(how.iou_threshold, self.data.dtype)
             return exceeds if how.across or how.classes < 0 else te.all(other[1].equal(one[1]), exceeds)
 
         kept = ib.allocate(PLACE, (batch, limit), "global", "chosen")
@@ -230,16 +246,13 @@ def suppress_records(data: View, how: Records) -> Computation:
             place = ib.let("place", (order if how.keeps_suppressed else kept)[b, rank])
             is_there = ib.let("is_there", te.all(i < limit, place >= 0))
             if not how.keeps_suppressed:
-                value = te.select(is_there, record[b, place.astype("index"), d], te.const(-1.0, data.dtype))
+                value = te.select(is_there, record[b, place.astype("index"), d], te.const(-1.0, self.data.dtype))
             else:
                 value = record[b, te.select(is_there, place.astype("index"), i), d]
                 is_known = te.any(te.all(is_there, fates[b, rank] > 0), d.not_equal(how.classes))
-                value = te.select(is_known, value, te.const(-1.0, data.dtype))
+                value = te.select(is_known, value, te.const(-1.0, self.data.dtype))
             result[b, i, d] = value
         return ib.get()
-
-    by_blocks = body_of_blocks if count else None
-    return written(name, [(data.shape, data.dtype), ((batch,), "int64")], [data], body, by_blocks)
 
 
 def _is_candidate(record: BufferPointer, b: Expr, i: Expr, how: Records) -> Expr:
