@@ -6,11 +6,12 @@ The number of boxes depends on the data, so outputs have room for all, and count
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
 from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
@@ -85,42 +86,50 @@ def multibox_transform_loc(
     require_floats(name, probabilities=probabilities)
     require_same_type(name, probabilities=probabilities, offsets=offsets, anchors=anchors)
     require_rank(name, "probabilities [B, classes, N]", probabilities, 3)
-    batch, classes, count = probabilities.shape
+    batch, _, count = probabilities.shape
     require_shape(name, "offsets", offsets, (batch, 4 * count))
     require_shape(name, "anchors", anchors, (1, count, 4))
     require(len(variances) == 4, name, "four variances", list(variances))
     kind = probabilities.dtype
+    statements = _RecordsOfAnchors(probabilities.shape, kind, threshold, clip, variances)
+    inputs, by_blocks = [probabilities, offsets, anchors], statements.by_blocks if count else None
+    return written(name, [((batch, count, 6), kind), ((batch,), "int64")], inputs, statements.in_order, by_blocks)
 
-    def best_class(ib: IRBuilder, probability: BufferPointer, b: Expr, i: Expr) -> tuple[BufferPointer, BufferPointer]:
-        """The score of an anchor's best class, and the class, 0 if the score is none."""
-        best, chosen = ib.allocate(kind, (1,), name="best"), ib.allocate("int64", (1,), name="chosen")
-        best[0], chosen[0] = te.const(-1.0, kind), te.const(0, "int64")
-        with ib.for_range(1, classes, "c") as c, ib.if_scope(probability[b, c, i] > best[0]):
-            best[0], chosen[0] = probability[b, c, i], c
-        with ib.if_scope(best[0] < te.const(threshold, kind)):
-            chosen[0] = te.const(0, "int64")
-        return best, chosen
 
-    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+@dataclass(frozen=True, slots=True)
+class _RecordsOfAnchors:
+    """The statements of `multibox_transform_loc`: one anchor after the other, and by blocks of threads."""
+
+    shape: Sequence[int]
+    """That of the probabilities."""
+    kind: DType
+    threshold: float
+    clip: bool
+    variances: Sequence[float]
+
+    def in_order(self, ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        """Anchors are decoded as they are found."""
+        kind, (batch, classes, count) = self.kind, self.shape
         ib = ir_builder.create()
         probability, offset, anchor = (ib.buffer_ptr(b) for b in ins)
         result, number = (ib.buffer_ptr(b) for b in outs)
         with ib.for_range(0, batch, "b", loop_kind(batch * classes * count)) as b:
             found = Counter(ib, "found")
             with ib.for_range(0, count, "i") as i:
-                best, chosen = best_class(ib, probability, b, i)
+                best, chosen = self._best_class(ib, probability, b, i)
                 with ib.if_scope(chosen[0] > 0):
                     to = ib.let("to", found.value.astype("index"))
                     result[b, to, 0], result[b, to, 1] = (chosen[0] - 1).astype(kind), best[0]
-                    _decode(ib, result, (b, to), [anchor[0, i, d] for d in range(4)],
-                            [offset[b, i * 4 + d] * variances[d] for d in range(4)], clip)  # fmt: skip
+                    self._decode(ib, result, anchor, offset, (b, i), to)
                     found.increase()
             number[b] = found.value
             with ib.for_range(found.value.astype("index"), count, "i") as i, ib.for_range(0, 6, "d") as d:
                 result[b, i, d] = te.const(-1.0, kind)
         return ib.get()
 
-    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+    def by_blocks(self, ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        """The places of the anchors with a class are sorted; then each thread writes a record."""
+        kind, (batch, _, count) = self.kind, self.shape
         ib = ir_builder.create()
         probability, offset, anchor = (ib.buffer_ptr(b) for b in ins)
         result, number = (ib.buffer_ptr(b) for b in outs)
@@ -129,7 +138,7 @@ def multibox_transform_loc(
         order = ib.allocate(PLACE, (batch, count), "global", "order")
         with each_thread(ib, batch * count, gpu) as e:
             b, i = ib.let("b", e // count), ib.let("i", e % count)
-            best, chosen = best_class(ib, probability, b, i)
+            best, chosen = self._best_class(ib, probability, b, i)
             scores[b, i], found[b, i] = best[0].astype(scores.dtype), chosen[0].astype(PLACE)
 
         def store(b: Expr, rank: Expr, is_found: Expr, place: Expr) -> None:
@@ -143,8 +152,7 @@ def multibox_transform_loc(
             with ib.if_scope(order[b, to] >= 0):
                 i = ib.let("i", order[b, to].astype("index"))
                 result[b, to, 0], result[b, to, 1] = (found[b, i] - 1).astype(kind), scores[b, i].astype(kind)
-                _decode(ib, result, (b, to), [anchor[0, i, d] for d in range(4)],
-                        [offset[b, i * 4 + d] * variances[d] for d in range(4)], clip)  # fmt: skip
+                self._decode(ib, result, anchor, offset, (b, i), to)
                 with ib.if_scope(following < 0):
                     number[b] = to + 1
             with ib.else_scope():
@@ -154,17 +162,35 @@ def multibox_transform_loc(
                     number[b] = te.const(0, "int64")
         return ib.get()
 
-    inputs, by_blocks = [probabilities, offsets, anchors], body_of_blocks if count else None
-    return written(name, [((batch, count, 6), kind), ((batch,), "int64")], inputs, body, by_blocks)
+    def _best_class(
+        self, ib: IRBuilder, probability: BufferPointer, b: Expr, i: Expr
+    ) -> tuple[BufferPointer, BufferPointer]:
+        """The score of an anchor's best class, and the class, 0 if the score is none."""
+        kind = self.kind
+        best, chosen = ib.allocate(kind, (1,), name="best"), ib.allocate("int64", (1,), name="chosen")
+        best[0], chosen[0] = te.const(-1.0, kind), te.const(0, "int64")
+        with ib.for_range(1, self.shape[1], "c") as c, ib.if_scope(probability[b, c, i] > best[0]):
+            best[0], chosen[0] = probability[b, c, i], c
+        with ib.if_scope(best[0] < te.const(self.threshold, kind)):
+            chosen[0] = te.const(0, "int64")
+        return best, chosen
 
-
-def _decode(
-    ib: IRBuilder, result: BufferPointer, to: tuple[Any, Any], anchor: list[Expr], offset: list[Expr], clip: bool
-) -> None:
-    """Write the box at an offset from an anchor to columns 2 to 5 of a record."""
-    for axis in range(2):
-        extent = ib.let("extent", anchor[axis + 2] - anchor[axis])
-        centre = offset[axis] * extent + (anchor[axis] + anchor[axis + 2]) * 0.5
-        half = te.exp(offset[axis + 2]) * extent * 0.5
-        for d, value in ((2 + axis, centre - half), (4 + axis, centre + half)):
-            result[(*to, d)] = te.minimum(te.maximum(value, 0.0), 1.0) if clip else value
+    def _decode(
+        self,
+        ib: IRBuilder,
+        result: BufferPointer,
+        anchors: BufferPointer,
+        offsets: BufferPointer,
+        place: tuple[Expr, Expr],
+        to: Expr,
+    ) -> None:
+        """Write the box of the anchor at a place [b, i] to columns 2 to 5 of a record."""
+        b, i = place
+        anchor = [anchors[0, i, d] for d in range(4)]
+        offset = [offsets[b, i * 4 + d] * self.variances[d] for d in range(4)]
+        for axis in range(2):
+            extent = ib.let("extent", anchor[axis + 2] - anchor[axis])
+            centre = offset[axis] * extent + (anchor[axis] + anchor[axis + 2]) * 0.5
+            half = te.exp(offset[axis + 2]) * extent * 0.5
+            for d, value in ((2 + axis, centre - half), (4 + axis, centre + half)):
+                result[b, to, d] = te.minimum(te.maximum(value, 0.0), 1.0) if self.clip else value
