@@ -158,15 +158,7 @@ def build(
     graph with outputs, `params` of another type, marks of what is no node, unknown `denormals` or `parameters`, a
     machine that is not the target's kind, and records together with a pipeline.
     """
-    if denormals not in DENORMALS:
-        raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
-    if parameters not in PARAMETER_FORMS:
-        raise ArgumentError(f"expected parameters {' or '.join(PARAMETER_FORMS)}, found {parameters!r}")
-    if machine is not None and not isinstance(machine, Machine):
-        raise ArgumentError(
-            f"build: expected machine as a Machine, found {type(machine).__name__}; read a file first: "
-            "machine = read_machine(path, target)"
-        )
+    _require_known(denormals, parameters, machine)
     complete = network_target(target)
     bound = bind_parameters(_required(graph), {} if params is None else params)
     if records is not None and pipeline is not None:
@@ -250,6 +242,19 @@ def _option(machine: Machine, own: Machine) -> dict[str, str]:
     """The option that tells a machine, unless estimates ask for the same of the target's own."""
     digest = machine_digest(machine)
     return {} if digest == machine_digest(own) else {"machine": digest}
+
+
+def _require_known(denormals: str, parameters: str, machine: object) -> None:
+    """Raises ArgumentError for what `build` does not know."""
+    if denormals not in DENORMALS:
+        raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
+    if parameters not in PARAMETER_FORMS:
+        raise ArgumentError(f"expected parameters {' or '.join(PARAMETER_FORMS)}, found {parameters!r}")
+    if machine is not None and not isinstance(machine, Machine):
+        raise ArgumentError(
+            f"build: expected machine as a Machine, found {type(machine).__name__}; read a file first: "
+            "machine = read_machine(path, target)"
+        )
 
 
 def _required(graph: object) -> Graph:
