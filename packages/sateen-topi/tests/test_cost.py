@@ -21,6 +21,7 @@ MACHINES = [
         "aarch64-linux-gnu",
     )
 ]  # fmt: skip
+RISCV = "llvm -mtriple=riscv64-linux-gnu -mattr=+v,+zvl256b"
 PROPORTIONS = {
     "load_bytes",
     "exposed",
@@ -111,22 +112,28 @@ def test_a_tile_that_leaves_no_register_is_refused():
     assert cost.tile_cycles(14, 2, 64, arm) == float("inf")  # each of 14 positions takes a register for its terms
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", [*MACHINES, Machine.of(RISCV), Machine.of("wasm32")])
 @pytest.mark.parametrize("vectors", [1, 2, 3, 4, 6, 8])
 def test_the_largest_tile_takes_the_registers_that_there_are(machine, vectors):
     def taken(positions):
         if machine.multiplies_by_element:
             broadcast: float = positions
         else:
-            broadcast = 1 if vectors == 1 else positions / 4
+            broadcast = 1 if vectors == 1 or machine.broadcasts_ahead == 0 else positions / machine.broadcasts_ahead
         return positions * vectors + vectors + broadcast
 
     most = machine.tile_positions(vectors)
     assert taken(most) <= machine.vector_registers < taken(most + 1)
 
 
+def test_a_tile_takes_no_registers_for_broadcasts_where_instructions_multiply_by_scalars():
+    riscv = Machine.of(RISCV)
+    assert (riscv.broadcasts_ahead, riscv.tile_positions(2)) == (0, 11)
+    assert replace(riscv, broadcasts_ahead=4).tile_positions(2) == 10
+
+
 def test_addresses_of_vectors_count_where_loads_take_no_offset():
-    riscv = Machine.of("llvm -mtriple=riscv64-linux-gnu -mattr=+v,+zvl256b")
+    riscv = Machine.of(RISCV)
     wide, tall = (cost.tile_cycles(positions, 16 // positions, 64, riscv) for positions in (2, 4))
     assert wide > tall
     *_, arm = MACHINES

@@ -192,6 +192,7 @@ AARCH64 = Architecture(
     pair_feature="bf16",
     widening_products=True,
     multiplies_by_element=True,
+    extrema=frozenset({"float32", "float64"}),  # FMAX, FMIN
     linking=_LINKING,
     host=HostServices(page="0x10000", futex="98L", pause="__builtin_arm_isb(15)"),
 )

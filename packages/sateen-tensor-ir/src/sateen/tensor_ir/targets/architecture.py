@@ -91,6 +91,11 @@ class Architecture:
     multiplies_by_element: bool = False
     """Whether a multiply-add broadcasts an element of a vector register. Such a register holds several terms, so that
     each position of a tile takes one."""
+    broadcasts_ahead: int = 0
+    """The positions of a register tile of several vectors for which LLVM fills one more register with a broadcast
+    element ahead; 0: it fills one at a time, or instructions multiply by a scalar."""
+    extrema: frozenset[str] = frozenset()
+    """The types of which one instruction gives the minimum or the maximum, NaN where an operand is NaN."""
     tuning: tuple[str, ...] = ()
     """Features that change LLVM's choices, not what processors must have: `+name` or `-name`."""
     half_feature: str = ""

@@ -45,6 +45,11 @@ class Machine:
     cores: int
     multiplies_by_element: bool = False
     """As of the architecture (`Architecture`)."""
+    broadcasts_ahead: int = 0
+    """As of the architecture."""
+    maximum_operations: int = 3
+    """The operations on vectors for a maximum of float32 that is NaN where an operand is: one, or a maximum, a
+    comparison and a choice."""
     enlargement_cycles: float = 0.0
     """As of the architecture; infinite without a system, where flash holds what the model has, and no more."""
     masks: bool = False
@@ -88,7 +93,9 @@ class Machine:
         l1, l2, l3 = _caches_here(cpu) if is_here else cpu.caches
         return Machine(
             vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
-            architecture.multiplies_by_element, inf if system is System.NONE else architecture.enlargement_cycles,
+            architecture.multiplies_by_element, architecture.broadcasts_ahead,
+            1 if "float32" in architecture.extrema else 3,
+            inf if system is System.NONE else architecture.enlargement_cycles,
             vectors.masks, vectors.in_scalars, architecture.pair_feature in features_of(complete),
             architecture.tile_registers if has_tiles else 0, processor=cpu.title or cpu.name, source=cpu.source,
         )  # fmt: skip
@@ -142,13 +149,14 @@ class Machine:
         """The most positions of a register tile with `vectors` accumulators at each; less than 1 if none fits.
 
         Besides accumulators, registers hold a row of `vectors` that all positions multiply, and the elements that are
-        broadcast: a register for each position; one at a time, where one accumulator takes it; or, where several take
-        it, one for every four positions, since LLVM broadcasts those of the next positions ahead and spills without.
+        broadcast: a register for each position; one at a time; or, where several accumulators take it, one for some
+        positions (`broadcasts_ahead`), since LLVM broadcasts those of the next ones ahead and spills without.
         """
         free = self.vector_registers - vectors
         if self.multiplies_by_element:
             return free // (vectors + 1)
-        return free - 1 if vectors == 1 else 4 * free // (4 * vectors + 1)
+        ahead = self.broadcasts_ahead
+        return (free - 1) // vectors if vectors == 1 or ahead == 0 else ahead * free // (ahead * vectors + 1)
 
     def lanes(self, dtype: DType | str = _FLOAT32) -> int:
         """The number of elements of a type in one vector register."""

@@ -23,6 +23,7 @@ WASM32 = Architecture(
         CPU("generic", frozenset({"atomics"}), _CACHES, _SEPARATE),
         CPU("generic", frozenset(), _CACHES, _SEPARATE, cores=1),
     ),
+    extrema=frozenset({"float32", "float64"}),
     half_feature="fp16",
     enlargement_cycles=2.0,  # 10 MB/s from a server are 300 cycles a byte, which 150 runs share
     relocation_model="static",

@@ -217,6 +217,7 @@ X86_64 = Architecture(
     float_mode=_MXCSR,
     half_feature="f16c",
     pair_feature="avx512bf16",
+    broadcasts_ahead=4,  # without, tiles of 14x2 and 9x3 of AVX-512 spill
     tile_registers=8,
     tile_features=frozenset({"amx-bf16", "amx-tile"}),
     rounding_feature="sse4.1",

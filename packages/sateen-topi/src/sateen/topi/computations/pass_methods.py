@@ -9,7 +9,6 @@ from math import prod
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.pool_methods import MAXIMUM_OPERATIONS
 from sateen.topi.cost import bytes_per_cycle, mean_cycles, reduction_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import balanced
@@ -92,7 +91,7 @@ def _results(shapes: PassShapes) -> list[tuple[int, ...]]:
 def _cycles(rows: int, stages: Sequence[Sequence[int]], shapes: PassShapes, machine: Machine) -> float:
     """The cycles of all passes, of their beginnings and ends, and of the cache that holds what is kept."""
     lanes, size = machine.lanes(), machine.vector_bytes
-    operations = MAXIMUM_OPERATIONS if shapes.is_maximum else 1.0
+    operations = machine.maximum_operations if shapes.is_maximum else 1.0
     reducing = sum(
         vectors_of(shape, lanes) * reduction_cycles(1, one.taps, one.taps, machine, operations)
         for one, shape in zip(shapes.passes, stages[1:], strict=True)

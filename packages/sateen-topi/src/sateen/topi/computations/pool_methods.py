@@ -16,8 +16,6 @@ from sateen.topi.types import FLOAT32
 
 UNROLLED_TAPS = 16
 """The most columns, or rows times columns, of a kernel that is unrolled; longer ones stay loops."""
-MAXIMUM_OPERATIONS = 3.0
-"""The operations on vectors for a maximum that is NaN where an operand is: a maximum, a comparison, and a choice."""
 ROWS = (1, 2, 4)
 """The rows of tiles of averages whose windows share rows of the input; maxima share lines."""
 EACH, MOST = 3, 16
@@ -105,7 +103,7 @@ def _channels_cycles(blocks: int, data: tuple[int, ...], machine: Machine, *, is
     """The cycles of all tiles of so many blocks, whose accumulators wait for each other's terms, and what the cache
     exposes of the data."""
     rates, terms = machine.rates, prod(data[2:])
-    operations = MAXIMUM_OPERATIONS if is_maximum else 1.0
+    operations = machine.maximum_operations if is_maximum else 1.0
     tiles = data[0] * -(-data[1] // (blocks * machine.lanes()))
     step = reduction_cycles(blocks, 1, blocks, machine, operations) - rates.store_cycles * blocks
     tile = terms * max(step, operations * rates.addition_latency) + rates.store_cycles * blocks + rates.tile_cycles
@@ -139,8 +137,10 @@ def _columns(width: int, most: int) -> Iterable[int]:
 
 
 def _most_positions(machine: Machine, *, is_maximum: bool) -> int:
-    """The accumulators of a tile. Beside each maximum registers hold an element of the input, and whether it is NaN."""
-    return max(1, machine.vector_registers // (4 if is_maximum else 2))
+    """The accumulators of a tile. Beside each registers hold an element of the input, and, where a maximum takes
+    several operations, what they leave."""
+    several = is_maximum and machine.maximum_operations > 1
+    return max(1, machine.vector_registers // (4 if several else 2))
 
 
 def _lines_of(rows: int, shapes: PoolShapes) -> int:
@@ -176,7 +176,7 @@ def _windows_cycles(rows: int, columns: int, width: int, shapes: PoolShapes, mac
     def tile(columns: int) -> float:
         across = _span(columns, 1, window)
         loads = _span(rows, 0, window) * across if written_out else rows * window.kernel[0] * across
-        operations = MAXIMUM_OPERATIONS if shapes.is_maximum else 1.0
+        operations = machine.maximum_operations if shapes.is_maximum else 1.0
         return reduction_cycles(rows * columns, taps, loads, machine, operations)
 
     return _along(width, columns, tile)
@@ -186,10 +186,10 @@ def _lines_cycles(rows: int, columns: int, width: int, shapes: PoolShapes, machi
     high, wide = shapes.window.kernel
 
     def line(columns: int) -> float:
-        return reduction_cycles(columns, wide, _span(columns, 1, shapes.window), machine, MAXIMUM_OPERATIONS)
+        return reduction_cycles(columns, wide, _span(columns, 1, shapes.window), machine, machine.maximum_operations)
 
     def row(columns: int) -> float:
-        return reduction_cycles(columns, high, columns * high, machine, MAXIMUM_OPERATIONS)
+        return reduction_cycles(columns, high, columns * high, machine, machine.maximum_operations)
 
     return _lines_of(rows, shapes) * _along(width, columns, line) + rows * _along(width, columns, row)
 

@@ -80,13 +80,17 @@ class Arithmetic:
         return self.writer.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
 
     def extremum(self, a: LlvmValue, b: LlvmValue, dtype: DType, smallest: bool) -> LlvmValue:
-        """NaN in either operand gives NaN. `select(c > x, c, x)` is one instruction and keeps a NaN in x."""
+        """NaN in either operand gives NaN. `select(c > x, c, x)` keeps a NaN in x, and is one instruction on x86."""
         if not dtype.is_float:
             a, b = self.writer.match_widths(a, b)
             sign = "u" if int_range(dtype)[0] == 0 and not dtype.is_bool else "s"
             return self.writer.emit(
                 self.writer.intrinsic(f"{sign}{'min' if smallest else 'max'}", a.type, a, b), a.kind, a.lanes
             )
+        if str(dtype) in self.writer.module.architecture.extrema:
+            a, b = self.writer.match_widths(a, b)
+            name = "minimum" if smallest else "maximum"
+            return self.writer.emit(self.writer.intrinsic(name, a.type, a, b), a.kind, a.lanes)
         if a.literal is None:
             a, b = b, a
         known = a.literal is not None and a.literal == a.literal
