@@ -241,6 +241,7 @@ BOTH |= {
     "rescaling": _one(PICTURE, lambda L: L.Rescaling(2 / 255, offset=-1)),
     "center-crop": _one(PICTURE, lambda L: L.CenterCrop(4, 5)),
     "resizing": _one(PICTURE, lambda L: L.Resizing(13, 7)),
+    "resizing-cropped": _one(PICTURE, lambda L: L.Resizing(13, 7, crop_to_aspect_ratio=True)),
     "resizing-nearest": _one(PICTURE, lambda L: L.Resizing(13, 7, interpolation="nearest")),
     "normalization": _one(SEQUENCE, lambda L: L.Normalization(mean=[1.0, 2, 3, 4, 5], variance=[1.0, 2, 3, 1, 2])),
     "normalization-scalar": _one(SEQUENCE, lambda L: L.Normalization(axis=None, mean=0.5, variance=2.0)),
@@ -307,6 +308,14 @@ for _kind in ("LSTM", "GRU", "SimpleRNN"):
         ),
     }
 BOTH |= {
+    "lstm-initial-masked": Case(
+        ((2, 7), (2, 6)),
+        lambda L, x, y: L.LSTM(4, return_sequences=True)(
+            L.Embedding(3, 5, mask_zero=True)(y),
+            initial_state=L.LSTM(4, return_state=True)(L.Embedding(3, 5, mask_zero=True)(x))[1:],
+        ),
+        integers=3,
+    ),
     "lstm-initial": Case((SEQUENCE, (2, 4), (2, 4)), lambda L, x, h, c: L.LSTM(4)(x, initial_state=[h, c])),
     "gru-initial": Case((SEQUENCE, (2, 4)), lambda L, x, h: L.GRU(4, return_sequences=True)(x, initial_state=h)),
     "lstm-sigmoid": _one(SEQUENCE, lambda L: L.LSTM(4, activation="softsign", recurrent_activation="hard_sigmoid")),

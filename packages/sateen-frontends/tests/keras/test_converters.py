@@ -230,3 +230,41 @@ def test_masks_that_meet_are_refused_only_where_they_matter(files):
     weights["l"] = [(f"v{i}", data) for i, data in enumerate((floats(4, 12), floats(3, 12), floats(12)))]
     with pytest.raises(FrontendError, match="masks of several tensors meet in its input"):
         frontends.load(files.written(files.functional(layers, ["l"]), weights))
+
+
+@pytest.mark.parametrize(("version", "is_masked"), [("2.9.0", True), ("3.8.0", False)])
+def test_masks_meet_initial_states_in_keras_2_only(files, run, version, is_masked):
+    table, variables = floats(4, 4), [floats(4, 12), floats(3, 12), floats(12)]
+    begun = ["e", 0, 0, {"initial_state": [["h", 0, 0], ["c", 0, 0]]}]
+    settings = {"activation": "tanh", "recurrent_activation": "sigmoid", "return_sequences": True}
+    config = files.functional(
+        [
+            files.given("x", 3, dtype="int32"),
+            files.given("h", 3),
+            files.given("c", 3),
+            files.layer("Embedding", "e", "x", input_dim=4, output_dim=4, mask_zero=True),
+            files.layer("LSTM", "y", begun, units=3, **settings),
+        ],
+        ["y"],
+    )
+    weights = {"e": [("e/v0", table)], "y": [(f"y/v{i}", data) for i, data in enumerate(variables)]}
+    x, zeros = np.array([[1, 0, 2], [0, 3, 0]], np.int32), np.zeros((2, 3), np.float32)
+    expected = lstm(table[x], *variables, mask=x != 0 if is_masked else None)
+    (found,) = run(files.written(config, weights, keras_version=version), x, zeros, zeros)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def resized(files, run, x, **settings):
+    return run(files.written(*network(files, x.shape[1:], ("Resizing", "y", settings, []))), x)[0]
+
+
+def test_pictures_of_another_aspect_ratio_are_cut_or_get_borders(files, run):
+    x = floats(1, 5, 9, 2)
+    wanted = {"height": 6, "width": 6, "interpolation": "nearest"}
+    cropped = resized(files, run, x, **wanted, crop_to_aspect_ratio=True)
+    np.testing.assert_array_equal(cropped, resized(files, run, x[:, :, 2:7], **wanted))
+    padded = resized(files, run, x, **wanted, pad_to_aspect_ratio=True, fill_value=0.5)
+    bordered = np.pad(x, ((0, 0), (2, 2), (0, 0), (0, 0)), constant_values=0.5)
+    np.testing.assert_array_equal(padded, resized(files, run, bordered, **wanted))
+    with pytest.raises(FrontendError, match="expected crop_to_aspect_ratio or pad_to_aspect_ratio, found both"):
+        resized(files, run, x, **wanted, crop_to_aspect_ratio=True, pad_to_aspect_ratio=True)

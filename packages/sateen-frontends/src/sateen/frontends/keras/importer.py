@@ -88,7 +88,7 @@ class KerasImporter(Importer[Step]):
         self.known = operators
         whole = steps_of(file.network, file.limits)
         inputs = {layer.name: layer for layer in whole.inputs}
-        steps = with_masks(whole.steps)
+        steps = with_masks(whole.steps, file.version)
         self.part = part_of(steps, list(inputs), whole.outputs, _reads, _gives, bindings)
         declarations = [_declaration(inputs[name], whole.inputs[0]) for name in self.part.inputs]
         names = [*inputs, *(name for step in steps for name in _gives(step))]

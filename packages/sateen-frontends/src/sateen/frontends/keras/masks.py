@@ -1,6 +1,7 @@
 """Which steps get masks: Keras carries those that Masking and Embedding compute from layer to layer.
 
-Sources: `compute_mask` and `supports_masking` of keras/src/layers. A layer that does not support masks ends them.
+Sources: `compute_mask` and `supports_masking` of keras/src/layers, and `Layer.__call__`. A layer that does not support
+masks ends them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from sateen.frontends.keras.layers import Arguments
-from sateen.frontends.keras.steps import ALIAS, STATES, UNFOLD, Step, Tensor
+from sateen.frontends.keras.steps import ALIAS, STATES, UNFOLD, Step, Tensor, sequence_and_states
+from sateen.frontends.keras.version import Version
 
 MIXED = "several masks"
 """In place of a mask's name: masks that Keras would combine, which is not supported where they matter."""
@@ -34,21 +36,30 @@ def gives_mask(step: Step) -> bool:
     return step.layer.kind == "Masking" or (step.layer.kind == "Embedding" and bool(step.layer.config.get("mask_zero")))
 
 
-def with_masks(steps: Sequence[Step]) -> list[Step]:
-    """The steps in order, each with the names of its inputs' masks."""
+def with_masks(steps: Sequence[Step], version: Version) -> list[Step]:
+    """The steps in order, each with the names of its inputs' masks.
+
+    Keras 3 hands a layer no mask by itself if tensors are in two of its arguments, as the data and the initial states
+    of a recurrent layer are; its result has the mask nevertheless.
+    """
     masks: dict[str, str] = {}
     result = []
     for given_step in steps:
         step, explicit = _without_mask(given_step)
         own = tuple(masks.get(name, "") for name in step.inputs)
         own = tuple(given or usual for given, usual in zip_longest(explicit[: len(own)], own, fillvalue=""))
-        result.append(replace(step, masks=own))
+        is_handed = any(explicit) or version.generation < 3 or not _begins_with_states(step)
+        result.append(replace(step, masks=own if is_handed else ()))
         given = mask_name(step.outputs[0]) if gives_mask(step) else _passed(step, own)
         if given:
             masks[step.outputs[0]] = given
             if step.layer.kind == "Bidirectional" and step.layer.config.get("merge_mode") is None:
                 masks.update(dict.fromkeys(step.outputs[:2], given))
     return result
+
+
+def _begins_with_states(step: Step) -> bool:
+    return step.layer.kind in STATES and bool(sequence_and_states(step.arguments)[1])
 
 
 def _without_mask(step: Step) -> tuple[Step, tuple[str, ...]]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from sateen.frontends.core.channels import to_channels_first
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, static_extents
@@ -143,17 +145,42 @@ def resize(node: KerasNode) -> Operand:
 
 
 def _stretched(node: KerasNode, wanted: tuple[int, int]) -> Operand:
-    """Pictures in other extents, without regard to their aspect ratio."""
-    for flag in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
-        if node.layer.config.get(flag):
-            raise UnsupportedError(f"{flag} is not supported", "resize pictures before the network")
+    """Pictures in other extents; of those of another aspect ratio first the middle, or all with borders, if the layer
+    says so."""
+    if node.layer.config.get("antialias"):
+        raise UnsupportedError("antialias is not supported", "resize pictures before the network")
     mode = node.text("interpolation")
     if mode not in MODES:
         raise UnsupportedError(f"interpolation {mode!r} is not supported", f"use {', '.join(MODES)}")
     if node.rank(0) != 4:
         raise UnsupportedError("a picture without a batch is not supported", "give it a batch of 1")
     data = to_channels_first(node, node.value(0)) if node.is_channels_last else node.value(0)
+    crops, pads = (bool(node.layer.config.get(f"{how}_to_aspect_ratio")) for how in ("crop", "pad"))
+    if crops and pads:
+        raise FrontendError("expected crop_to_aspect_ratio or pad_to_aspect_ratio, found both")
+    if crops or pads:
+        data = _in_proportion(node, data, wanted, crops)
     return resized(node, data, wanted, mode)
+
+
+def _in_proportion(node: KerasNode, data: Value, wanted: tuple[int, int], crops: bool) -> Value:
+    """[N, C, H, W] in the proportion of other extents, rounded down, in float32 (`resize` of
+    keras/src/backend/tensorflow/image.py): the middle, or with as many rows or columns before as behind."""
+    height, width = static_extents(data.type.shape[2:], node.described(0))
+    fitting = (
+        int(np.float32(width * wanted[0]) / np.float32(wanted[1])),
+        int(np.float32(height * wanted[1]) / np.float32(wanted[0])),
+    )
+    if crops:
+        parts = [max(min(extent, fit), 1) for extent, fit in zip((height, width), fitting, strict=True)]
+        before = [(extent - part) // 2 for extent, part in zip((height, width), parts, strict=True)]
+        ends = (start + part for start, part in zip(before, parts, strict=True))
+        return node.step(Slice((0, 0, *before), (*data.type.shape[:2], *ends), (1,) * 4), data)
+    borders = [max(fit - extent, 0) // 2 for extent, fit in zip((height, width), fitting, strict=True)]
+    fill = node.layer.config.get("fill_value", 0)
+    if not isinstance(fill, (int, float)):
+        raise FrontendError(f"expected a number as 'fill_value', found {fill!r}")
+    return node.step(Pad(pads=(0, 0, *borders) * 2, value=float(fill)), data)
 
 
 def _center_crop(node: KerasNode) -> Operand:
