@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
 from sateen.tensor_ir.targets import Gpu
 from sateen.tensor_ir.te import Expr, ir_builder
@@ -49,29 +50,46 @@ def non_max_suppression(
     require_shape(name, "boxes", boxes, (scores.shape[0], scores.shape[2], 4))
     require_one_of(name, "form", form, FORMS)
     require_count(name, "most", most, 1, scores.shape[2])
-    batch, classes, count = scores.shape
+    statements = _BoxSuppression(scores.shape, scores.dtype, most, iou_threshold, score_threshold, form)
+    outputs = [((*scores.shape[:2], most), "int64"), (scores.shape[:2], "int64")]
+    return written(name, outputs, [boxes, scores], statements.in_order, statements.by_blocks)
 
-    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+
+@dataclass(frozen=True, slots=True)
+class _BoxSuppression:
+    """The statements of `non_max_suppression`: one box after the other, and by blocks of threads."""
+
+    shape: Sequence[int]
+    """That of the scores."""
+    dtype: DType
+    most: int
+    iou_threshold: float
+    score_threshold: float | None
+    form: str
+
+    def in_order(self, ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        """The best box is taken from a queue, and compared with those that are kept."""
+        most, (batch, classes, count) = self.most, self.shape
         ib = ir_builder.create()
         box, score = (ib.buffer_ptr(b) for b in ins)
         chosen, number = (ib.buffer_ptr(b) for b in outs)
         with ib.for_range(0, batch * classes, "row", loop_kind(batch * classes * count * 4)) as row:
             b, c = ib.let("b", row // classes), ib.let("c", row % classes)
             queue = _Queue(ib, count, lambda i: score[b, c, i])
-            with ib.for_range(0, count, "i") as i, ib.if_scope(_takes_part(score[b, c, i], score_threshold)):
+            with ib.for_range(0, count, "i") as i, ib.if_scope(_takes_part(score[b, c, i], self.score_threshold)):
                 queue.append(i)
             queue.order()
             kept = Counter(ib, "kept")
             with ib.while_scope(te.all(queue.size.value > 0, kept.value < most)):
                 best = queue.take()
                 place = ib.let("place", best.astype("index"))
-                one = _Box.load(ib, [box[b, place, d] for d in range(4)], form)
+                one = _Box.load(ib, [box[b, place, d] for d in range(4)], self.form)
 
                 def other(j: Expr, b: Expr = b, c: Expr = c) -> _Box:
                     i = ib.let("i", chosen[b, c, j].astype("index"))
-                    return _Box.load(ib, [box[b, i, d] for d in range(4)], form)
+                    return _Box.load(ib, [box[b, i, d] for d in range(4)], self.form)
 
-                with ib.if_scope(~_is_overlapped(ib, one, other, kept.value, iou_threshold)):
+                with ib.if_scope(~_is_overlapped(ib, one, other, kept.value, self.iou_threshold)):
                     chosen[b, c, kept.value.astype("index")] = best
                     kept.increase()
             number[b, c] = kept.value
@@ -79,7 +97,9 @@ def non_max_suppression(
                 chosen[b, c, i] = te.const(-1, "int64")
         return ib.get()
 
-    def body_of_blocks(ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+    def by_blocks(self, ins: list[te.Buffer], outs: list[te.Buffer], gpu: Gpu) -> te.Stmt:
+        """Boxes are sorted, and blocks compare them tile by tile."""
+        most, (batch, classes, count) = self.most, self.shape
         ib = ir_builder.create()
         box, score = (ib.buffer_ptr(b) for b in ins)
         chosen, number = (ib.buffer_ptr(b) for b in outs)
@@ -89,7 +109,7 @@ def non_max_suppression(
             return score[row // classes, row % classes, i]
 
         def load(row: Expr, place: Expr) -> _Box:
-            return _Box.load(ib, [box[row // classes, place, d] for d in range(4)], form)
+            return _Box.load(ib, [box[row // classes, place, d] for d in range(4)], self.form)
 
         def finish(row: Expr, kept: BufferPointer, place: Callable[[Expr], Expr], threads: int) -> None:
             b, c = row // classes, row % classes
@@ -100,18 +120,15 @@ def non_max_suppression(
                 number[b, c] = kept[0].astype("int64")
 
         def takes_part(row: Expr, i: Expr) -> Expr:
-            return _takes_part(value(row, i), score_threshold)
+            return _takes_part(value(row, i), self.score_threshold)
 
-        order = sorted_places(ib, rows, count, count, scores.dtype, value, takes_part, gpu)
+        order = sorted_places(ib, rows, count, count, self.dtype, value, takes_part, gpu)
 
         def overlaps(one: _Box, other: _Box) -> Expr:
-            return one.overlap(other) > te.const(iou_threshold, one.area.dtype)
+            return one.overlap(other) > te.const(self.iou_threshold, one.area.dtype)
 
         BlockSuppression(ib, order, rows, count, most, load, overlaps, gpu).run(finish)
         return ib.get()
-
-    outputs = [((batch, classes, most), "int64"), ((batch, classes), "int64")]
-    return written(name, outputs, [boxes, scores], body, body_of_blocks)
 
 
 @dataclass(frozen=True, slots=True)
