@@ -244,6 +244,30 @@ def test_a_loop_that_counts_runs_as_often_as_known(make, run, step, factor):
     assert run(graph, {"x": np.array([1, 2], np.float32)})["y"].tolist() == [factor, 2 * factor]
 
 
+def test_a_state_that_only_the_condition_reads_needs_no_switch(make, run):
+    frame = {"frame_name": "loop"}
+    graph = make.graph(
+        make.placeholder("x", 2),
+        make.constant("zero", np.float32(0)),
+        make.constant("limit", np.float32(20)),
+        make.constant("axis", np.array([0], np.int32)),
+        make.node("s", "Enter", "zero", T=FLOAT, **frame),
+        make.node("v", "Enter", "x", T=FLOAT, **frame),
+        make.node("s/merge", "Merge", "s", "s/next", T=FLOAT),
+        make.node("v/merge", "Merge", "v", "v/next", T=FLOAT),
+        make.node("less", "Less", "s/merge", "limit", T=FLOAT),
+        make.node("cond", "LoopCond", "less"),
+        make.node("v/switch", "Switch", "v/merge", "cond", T=FLOAT),
+        make.node("v/add", "AddV2", "v/switch:1", "v/switch:1", T=FLOAT),
+        make.node("s/sum", "Sum", "v/add", "axis", T=FLOAT, Tidx=INT),
+        make.node("s/next", "NextIteration", "s/sum", T=FLOAT),
+        make.node("v/next", "NextIteration", "v/add", T=FLOAT),
+        make.node("out", "Exit", "v/switch", T=FLOAT),
+        make.node("y", "Identity", "out", T=FLOAT),
+    )
+    assert run(graph, {"x": np.array([1, 2], np.float32)})["y"].tolist() == [8, 16]
+
+
 def test_a_loop_that_data_ends_is_decided_while_the_network_runs(make, named, run):
     limit = [
         make.constant("most", np.float32(50)),

@@ -205,19 +205,19 @@ class _Graph:
         states = [flow.switches.get(merge.name) for merge in merges]
         nexts = [self.maker(merge.inputs[1]) for merge in merges]
         conditions = {switch.inputs[1] for switch in states if switch is not None and len(switch.inputs) == 2}
-        if len(conditions) != 1 or None in states or not all(one is not None and one.inputs for one in nexts):
+        if len(conditions) != 1 or not all(one is not None and one.inputs for one in nexts):
             return None
         condition = self.maker(conditions.pop())
         if condition is None or condition.type != "LoopCond" or not condition.inputs:
             return None
         starts = {merge.name: merge.name for merge in merges}
-        inside = {tensor_name(one.name, 1): tensor_name(one.name, 1) for one in states if one is not None}
+        inside = {name: name for name in map(_state_inside, merges, states)}
         results = [one.inputs[0] for one in nexts if one is not None]
         tested = self.walk(condition.inputs, {**starts, **entered})
         run = self.walk(results, {**inside, **entered})
         if not tested.is_plain or not run.is_plain:
             return None
-        left = [flow.exits.get(one.name) for one in states if one is not None]
+        left = [None if one is None else flow.exits.get(one.name) for one in states]
         name = condition.name
         outputs = tuple(tensor_name(name, index) if one is None else one.name for index, one in enumerate(left))
         bodies = (
@@ -298,6 +298,11 @@ class _Graph:
                 seen.add(maker.name)
                 pending += [*reads(maker), *maker.controls]
         return None
+
+
+def _state_inside(merge: Operation, switch: Operation | None) -> str:
+    """The name of a state in the body of a loop. If only the condition reads it, freezing leaves its Switch out."""
+    return f"{merge.name}/unread" if switch is None else tensor_name(switch.name, 1)
 
 
 def _region(name: str, inputs: tuple[str, ...], results: Iterable[str], walk: _Walk, ends: Mapping[str, str]) -> Region:
