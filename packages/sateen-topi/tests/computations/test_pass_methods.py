@@ -26,6 +26,14 @@ def test_rows_without_blocks_are_counted_in_vectors_along_them():
     assert min(m.vectors for m in methods(shapes(channels=3, axes=(3, 2)))) == 56 * 7  # planes of 56 rows
 
 
+def test_rows_leave_no_rest_if_that_takes_no_more_than_half_of_them():
+    def rows(extent, vectors):
+        return rows_at_once((1, extent, 20, 16), 2, vectors * 20, 16)
+
+    assert [rows(95, n) for n in (1, 2, 8, 64, 200)] == [1, 1, 5, 48, 95]
+    assert [rows(56, n) for n in (1, 2, 8, 10, 30)] == [1, 2, 8, 8, 28]
+
+
 def test_each_candidate_keeps_another_number_of_rows():
     kept = (1, 4, 112, 56, 16)
     rows = [rows_at_once(kept, 3, m.vectors, 16) for m in methods(shapes())]

@@ -11,7 +11,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.cost import bytes_per_cycle, mean_cycles, reduction_cycles
 from sateen.topi.methods import Candidate, Method
-from sateen.topi.schedules import balanced
+from sateen.topi.schedules import balanced, largest_divisor
 from sateen.topi.types import FLOAT32, Layout
 
 MOST = 8
@@ -61,17 +61,21 @@ def pass_candidates(shapes: PassShapes, machine: Machine) -> list[Candidate]:
     stages = [layout.physical_shape(shape) for shape in _results(shapes)]
     around = shapes.passes[-1].axis
     extent, row = stages[-2][around - 1], vectors_of(stages[-2][around:], lanes)
-    ways = {Passes(balanced(extent, 1 << n) * row) for n in range(extent.bit_length() + 1)}
-    cycles = {
-        way: _cycles(rows_at_once(stages[-2], around, way.vectors, lanes), stages, shapes, machine) for way in ways
-    }
-    return [Candidate(way, cycles[way]) for way in sorted(ways, key=lambda way: (cycles[way], way.vectors))][:MOST]
+    rows = {rows_at_once(stages[-2], around, row << n, lanes) for n in range(extent.bit_length() + 1)}
+    cycles = {Passes(n * row): _cycles(n, stages, shapes, machine) for n in rows}
+    return [Candidate(way, cycles[way]) for way in sorted(cycles, key=lambda way: (cycles[way], way.vectors))][:MOST]
 
 
 def rows_at_once(kept: Sequence[int], around: int, vectors: int, lanes: int) -> int:
     """The iterations of the loop around the last pass, inside of `around` - 1 others, for which the pass before it is
-    kept, whose shape in memory is given."""
-    return balanced(kept[around - 1], max(1, vectors // max(1, vectors_of(kept[around:], lanes))))
+    kept, whose shape in memory is given.
+
+    They leave no rest if so many are at least half of what fits: threads share loops without a rest more evenly.
+    """
+    extent = kept[around - 1]
+    most = min(extent, max(1, vectors // max(1, vectors_of(kept[around:], lanes))))
+    even = largest_divisor(extent, most)
+    return even if 2 * even >= most else balanced(extent, most)
 
 
 def vectors_of(shape: Sequence[int], lanes: int) -> int:
