@@ -123,9 +123,10 @@ export async function contentOf(section) {
 }
 
 async function manifestOf(bytes) {
-  if (bytes.length < HEADER_BYTES || MAGIC.some((byte, i) => bytes[i] !== byte)) {
+  if (MAGIC.some((byte, i) => bytes[i] !== byte)) {
     throw new ArtifactError("expected an artifact that sateen compiled, found another kind of file");
   }
+  if (bytes.length < HEADER_BYTES) throw endsEarly(bytes.length, `at least ${HEADER_BYTES}`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
   const version = view.getUint32(8, true);
   if (version !== FORMAT) {
@@ -136,12 +137,13 @@ async function manifestOf(bytes) {
   const first = view.getUint32(12, true);
   const start = Number(view.getBigUint64(16, true));
   const size = Number(view.getBigUint64(24, true));
-  if (size > MOST_MANIFEST_BYTES || start < HEADER_BYTES || start + size > Math.min(first, bytes.length)) {
+  if (size > MOST_MANIFEST_BYTES || start < HEADER_BYTES || start + size > first) {
     throw new ArtifactError(
-      `expected a manifest between the header and the sections at byte ${first}, found ${size} bytes at ${start} ` +
-        `of ${bytes.length} in all: the file is cut short or damaged; copy it again`,
+      `expected a manifest between the header and the sections at byte ${first}, found ${size} bytes at ${start}: ` +
+        "the file is damaged; copy it again",
     );
   }
+  if (bytes.length < first) throw endsEarly(bytes.length, `at least ${first}`);
   const manifest = bytes.slice(start, start + size);
   if ((await digestOf(manifest)) !== hexadecimal(bytes.subarray(HEADER_BYTES - DIGEST_BYTES, HEADER_BYTES))) {
     throw new ArtifactError("the manifest does not have its digest: the file was altered or damaged; copy it again");
@@ -149,8 +151,15 @@ async function manifestOf(bytes) {
   return { first, manifest };
 }
 
+function endsEarly(found, expected) {
+  return new ArtifactError(
+    `the artifact ends after ${found} of ${expected} bytes: it is cut short or damaged; copy it again`,
+  );
+}
+
 function sectionsOf(value, first, bytes) {
   const found = new Map();
+  let whole = first;
   for (const [name, place] of Object.entries(objectOf(value, "the sections"))) {
     const what = `section "${name}"`;
     const fields = fieldsOf(place, what, ["offset", "size", "required", "leaves"]);
@@ -161,11 +170,6 @@ function sectionsOf(value, first, bytes) {
     if (booleanOf(fields.required, `whether ${what} is required`) && !KNOWN.includes(name)) {
       throw new ArtifactError(`${what} is required, but this sateen-web does not know it; renew sateen-web`);
     }
-    if (start + size > bytes.length) {
-      throw new ArtifactError(
-        `${what} ends at byte ${start + size}, but the file has ${bytes.length}: it is cut short; copy it again`,
-      );
-    }
     if (start % PAGE !== 0) {
       throw new ArtifactError(`expected ${what} at a multiple of ${PAGE} bytes, found it at ${start}`);
     }
@@ -173,8 +177,10 @@ function sectionsOf(value, first, bytes) {
       throw new ArtifactError(`expected ${count} digests of ${what}, found ${leaves.length}`);
     }
     const digests = leaves.map((leaf) => textOf(leaf, `a digest of ${what}`, 2 * DIGEST_BYTES, 2 * DIGEST_BYTES));
+    whole = Math.max(whole, start + size);
     found.set(name, new Section(name, bytes.subarray(start, start + size), digests));
   }
+  if (whole > bytes.length) throw endsEarly(bytes.length, `${whole}`);
   for (const name of SECTIONS) {
     if (!found.has(name)) {
       throw new ArtifactError(`expected a section "${name}", found ${[...found.keys()].join(", ") || "none"}`);

@@ -64,8 +64,9 @@ def test_another_format(version: int, words: str, mlp: Artifact, refusal: Callab
 
 def test_a_file_that_is_cut_short(mlp: Artifact, refusal: Callable[[bytes], object]) -> None:
     content = mlp.to_bytes()
-    assert "is cut short; copy it again" in str(refusal(content[: len(content) // 2]))
-    assert "the file is cut short or damaged; copy it again" in str(refusal(content[:100]))
+    for kept, expected in ((20, "at least 64"), (100, "at least 4096"), (len(content) // 2, f"{len(content)}")):
+        told = f"the artifact ends after {kept} of {expected} bytes: it is cut short or damaged; copy it again"
+        assert told in str(refusal(content[:kept]))
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_the_code_of_a_target_in_another_format_has_no_known_size(sateen, dense)
 def test_what_is_for_models_is_refused_for_an_artifact(sateen, artifact, option):
     ran = sateen("inspect", artifact, *option)
     assert ran.status == 2
-    assert "--passes, --candidates, --dump, --svg and --kernel are for models" in ran.err
+    assert f"{option[0]}: expected a model, found {artifact}, which is compiled already" in ran.err
 
 
 def test_what_to_show_needs_a_kernel(sateen, dense):

@@ -47,6 +47,14 @@ def test_a_shell_is_given_what_completes_the_command(shell):
         (["comple"], "No such command 'comple'. Did you mean 'compile'?"),
         (["compile", "--numeric", "fast"], "No such option '--numeric'. Did you mean '--numerics'?"),
         (["compile", "dense.onnx", "-o", "out.sateen", "--target", "lvm"], "found 'lvm'; did you mean llvm?"),
+        (
+            ["run", "dense.onnx", "--numerics", "fsat"],
+            "expected strict, default or fast, found 'fsat'; did you mean fast or",
+        ),
+        (["run", "dense.onnx", "--parameters", "PACKED"], "trained or packed, found 'PACKED'; did you mean packed?"),
+        (["run", "Dens.onnx"], "expected a file to read, found none at 'Dens.onnx'; did you mean dense.onnx?"),
+        (["run", "absent/dense.onnx"], "found none at 'absent/dense.onnx': there is no folder absent"),
+        (["run", "dense.onnx", "--records", "dens.onnx"], "found none at 'dens.onnx'; did you mean dense.onnx?"),
     ],
 )
 @pytest.mark.usefixtures("dense")

@@ -133,22 +133,32 @@ def _copy_of(view: memoryview, section: _Section, most: int = _MOST_CODE_BYTES) 
 def _manifest_bytes(view: memoryview) -> tuple[int, bytes]:
     """Where the sections begin, and the manifest, checked against its digest."""
     head = bytes(view[: HEADER.size])
-    if len(head) < HEADER.size or not head.startswith(ARTIFACT_MAGIC):
+    if not head.startswith(ARTIFACT_MAGIC):
         raise ArtifactError("expected an artifact that sateen compiled, found another kind of file")
+    if len(head) < HEADER.size:
+        raise _ends_early(len(head), f"at least {HEADER.size}")
     _, version, first, start, size, digest = HEADER.unpack(head)
     if version != FORMAT_VERSION:
         advice = "renew sateen-runtime" if version > FORMAT_VERSION else "compile the model again"
         older = "sateen-runtime" if version > FORMAT_VERSION else "the artifact"
         raise ArtifactError(f"expected format {FORMAT_VERSION}, found format {version}: {older} is older; {advice}")
-    if size > _MOST_MANIFEST_BYTES or start < HEADER.size or start + size > min(first, len(view)):
+    if size > _MOST_MANIFEST_BYTES or start < HEADER.size or start + size > first:
         raise ArtifactError(
-            f"expected a manifest between the header and the sections at byte {first}, found {size} bytes at {start} "
-            f"of {len(view)} in all: the file is cut short or damaged; copy it again"
+            f"expected a manifest between the header and the sections at byte {first}, found {size} bytes at {start}: "
+            "the file is damaged; copy it again"
         )
+    if len(view) < first:
+        raise _ends_early(len(view), f"at least {first}")
     raw = bytes(view[start : start + size])
     if hashlib.sha256(raw).digest() != digest:
         raise ArtifactError("the manifest does not have its digest: the file was altered or damaged; copy it again")
     return first, raw
+
+
+def _ends_early(found: int, expected: str) -> ArtifactError:
+    return ArtifactError(
+        f"the artifact ends after {found} of {expected} bytes: it is cut short or damaged; copy it again"
+    )
 
 
 def _sections(value: object, first: int, file_size: int) -> Mapping[str, _Section]:
@@ -162,10 +172,6 @@ def _sections(value: object, first: int, file_size: int) -> Mapping[str, _Sectio
         leaves = list_of(fields["leaves"], f"the digests of {what}", -(-size // LEAF_BYTES))
         if boolean_of(fields["required"], f"whether {what} is required") and name not in _KNOWN:
             raise ArtifactError(f"{what} is required, but this sateen-runtime does not know it; renew sateen-runtime")
-        if start + size > file_size:
-            raise ArtifactError(
-                f"{what} ends at byte {start + size}, but the file has {file_size}: it is cut short; copy it again"
-            )
         if start % PAGE:
             raise ArtifactError(f"expected {what} at a multiple of {PAGE} bytes, found it at {start}")
         if len(leaves) * LEAF_BYTES < size:
@@ -173,6 +179,9 @@ def _sections(value: object, first: int, file_size: int) -> Mapping[str, _Sectio
         texts = tuple(text_of(leaf, f"a digest of {what}", _DIGEST_CHARACTERS, _DIGEST_CHARACTERS) for leaf in leaves)
         places.append(_Section(name, start, start + size, texts))
     places.sort(key=lambda section: (section.start, section.end))
+    whole = max((section.end for section in places), default=first)
+    if whole > file_size:
+        raise _ends_early(file_size, str(whole))
     for one, other in pairwise(places):
         if one.end > other.start:
             raise ArtifactError(f"expected sections that lie apart, found {one.name!r} over {other.name!r}")

@@ -33,8 +33,10 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def did_you_mean(found: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the closest known names, or '' if none is close."""
-    close = get_close_matches(found, [*known], n=2, cutoff=0.5)
+    """The end of a message about an unknown name: the closest known names, whatever their case, or '' if none is
+    close."""
+    names = {name.casefold(): name for name in known}
+    close = [names[name] for name in get_close_matches(found.casefold(), names, n=2, cutoff=0.5)]
     return f"; did you mean {' or '.join(map(printable, close))}?" if close else ""
 
 

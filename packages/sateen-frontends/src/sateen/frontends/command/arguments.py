@@ -5,20 +5,53 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
 from sateen.runtime import ArgumentError, Device
+from sateen.runtime.display import did_you_mean
 
 V = TypeVar("V")
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+MOST_NEIGHBOURS = 10_000
+"""The most names of a folder in which a mistyped one is looked for."""
+
+
+class OneOf(click.Choice[str]):
+    """One of several words. The error for another one suggests the closest."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:  # noqa: ARG002
+        *others, last = self.choices
+        return f"expected {', '.join(others)} or {last}, found {value!r}{did_you_mean(str(value), self.choices)}"
+
+
+class GivenFile(click.Path):
+    """A file to read. The error for one that does not exist suggests the closest name in its folder."""
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not os.path.exists(value):
+            place = os.fspath(value)
+            self.fail(f"expected a file to read, found none at {place!r}{_close_name(Path(place))}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _close_name(path: Path) -> str:
+    """The end of a message about a missing file: the closest name in its folder, or that there is no such folder."""
+    try:
+        names = [found.name for found in islice(path.parent.iterdir(), MOST_NEIGHBOURS)]
+    except OSError:
+        return f": there is no folder {path.parent}"
+    return did_you_mean(path.name, names)
+
+
+FILE = GivenFile(exists=True, dir_okay=False, path_type=Path)
 """A file to read."""
 
 
-MODEL = click.Path(exists=True, path_type=Path)
+MODEL = GivenFile(exists=True, path_type=Path)
 """A model or an artifact; its content decides which it is, or that it is neither."""
 
 

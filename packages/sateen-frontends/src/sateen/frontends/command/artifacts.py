@@ -147,9 +147,8 @@ def load_model_there(
 
 def _require_default(path: Path, compilation: Compilation) -> None:
     """Raises UsageError if the command line has options of compiling for an artifact."""
-    if not compilation.is_default:
+    if given := compilation.given:
         raise click.UsageError(
-            "--weights, --from, --to, --target, --place, --target-host, --shape, --dim, --bind, --numerics, "
-            "--no-shipped-records, --denormals, --parameters, --records and --machine are for models; "
-            f"{path} is compiled already"
+            f"{' and '.join(given)}: expected a model to compile so, found {path}, which is compiled already; give the "
+            "model that it was compiled from, or run it as it is"
         )

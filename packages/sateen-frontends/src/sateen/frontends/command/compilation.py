@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sateen.frontends.command.arguments import FILE, by_name, named, named_device, named_extent, named_shape
+from sateen.frontends.command.arguments import FILE, OneOf, by_name, named, named_device, named_extent, named_shape
 from sateen.graph_ir.compile import PARAMETER_FORMS, host_of, network_target
 from sateen.graph_ir.passes import Known, nothing_known
 from sateen.graph_ir.tune import Records, ShippedRecords
@@ -19,8 +19,6 @@ from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir import DENORMALS
 from sateen.tensor_ir.targets import read_machine
 from sateen.topi.methods import NUMERICS
-
-_PLAIN = "llvm", "default", "keep", None, True, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,26 @@ class Compilation:
     """The form of parameters in the file; None where the verb decides."""
 
     @property
-    def is_default(self) -> bool:
-        is_whole = not self.placed and self.target_host == "llvm" and self.machine is None
-        read_as_it_is = is_whole and not (self.shapes or self.dims or self.bindings or self.weights or self.is_cut)
-        given = (self.target, self.numerics, self.denormals, self.records, self.shipped, self.parameters)
-        plain = given == _PLAIN
-        return read_as_it_is and plain
+    def given(self) -> list[str]:
+        """The options that say something other than by default, the cache aside."""
+        says = {
+            "--weights": self.weights is not None,
+            "--from": bool(self.inputs),
+            "--to": bool(self.outputs),
+            "--target": self.target != "llvm",
+            "--place": bool(self.placed),
+            "--target-host": self.target_host != "llvm",
+            "--shape": bool(self.shapes),
+            "--dim": bool(self.dims),
+            "--bind": bool(self.bindings),
+            "--numerics": self.numerics != "default",
+            "--denormals": self.denormals != "keep",
+            "--machine": self.machine is not None,
+            "--parameters": self.parameters is not None,
+            "--records": self.records is not None,
+            "--no-shipped-records": not self.shipped,
+        }
+        return [option for option, is_given in says.items() if is_given]
 
     @property
     def is_cut(self) -> bool:
@@ -103,14 +115,14 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--numerics",
-        type=click.Choice(NUMERICS),
+        type=OneOf(NUMERICS),
         default="default",
         show_default=True,
         help="strict: each sum as it is; default: Winograd's too; fast: bfloat16, and Strassen's, which mixes rows.",
     )
     @click.option(
         "--denormals",
-        type=click.Choice(DENORMALS),
+        type=OneOf(DENORMALS),
         default="keep",
         show_default=True,
         help="flush: subnormal numbers may count as zeros, which is faster where data have many.",
@@ -123,7 +135,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--parameters",
-        type=click.Choice(PARAMETER_FORMS),
+        type=OneOf(PARAMETER_FORMS),
         show_default="trained; packed for what export writes but npm",
         help="trained: a small file, whose first load packs them; packed: as kernels read them, which loads only map.",
     )

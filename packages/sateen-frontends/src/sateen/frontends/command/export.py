@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
+from sateen.frontends.command.arguments import MODEL, NEW_FILE, OneOf, json_option
 from sateen.frontends.command.artifacts import compile_model, open_artifact
 from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
 from sateen.frontends.command.files import is_artifact, keep_sources
@@ -59,7 +59,7 @@ FORMS = {
 @click.option(
     "--as",
     "form",
-    type=click.Choice([*FORMS]),
+    type=OneOf([*FORMS]),
     required=True,
     help="shared: a library that is loaded; static: an archive that a program links; c: C99 text; wasm: a module of "
     "WebAssembly; npm: a folder that Node and bundlers import; kernels: a folder with the code of a device, "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.command.arguments import MODEL, NEW_FILE, NEW_FOLDER, json_option
+from sateen.frontends.command.arguments import MODEL, NEW_FILE, NEW_FOLDER, OneOf, json_option
 from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
 from sateen.frontends.command.files import is_artifact, keep_sources, writing
@@ -66,7 +66,7 @@ class InspectedStep:
 @click.option("--kernel", "name", metavar="NAME", help="Show one kernel of a MODEL.")
 @click.option(
     "--show",
-    type=click.Choice(["graph", "ir", "asm"]),
+    type=OneOf(["graph", "ir", "asm"]),
     show_default="ir",
     help="What of --kernel: the nodes that it computes, its loops, its assembly or the text that it is.",
 )
@@ -102,7 +102,8 @@ def inspect(
     if is_artifact(model):
         if any(of_models.values()):
             raise click.UsageError(
-                f"--passes, --candidates, --dump, --svg and --kernel are for models; {model} is compiled already"
+                f"{views[0]}: expected a model, found {model}, which is compiled already; give the model that it was "
+                "compiled from"
             )
         artifact = open_artifact(model, compilation)
         if as_json:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sateen.frontends.command.arguments import MODEL, MOST_THREADS, json_option
+from sateen.frontends.command.arguments import MODEL, MOST_THREADS, OneOf, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
@@ -68,7 +68,7 @@ class TimedStep:
 @click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Least runs to measure.")
 @click.option(
     "--order",
-    type=click.Choice(["time", "network"]),
+    type=OneOf(["time", "network"]),
     default="time",
     show_default=True,
     help="Longest step first, or as the network runs them.",

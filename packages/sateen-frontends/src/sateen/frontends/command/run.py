@@ -16,6 +16,7 @@ from sateen.frontends.command.arguments import (
     FILE,
     MODEL,
     NEW_FILE,
+    OneOf,
     by_name,
     json_option,
     named_file,
@@ -66,7 +67,7 @@ MOST_NAMED = 8
 @click.option(
     "--range",
     "brightest",
-    type=click.Choice(["1", "255"]),
+    type=OneOf(["1", "255"]),
     help="Pictures: pixels are 0 to this, 255 if not given; mean and std are in the same range.",
 )
 @click.option(

@@ -9,7 +9,7 @@ from time import monotonic
 
 import click
 
-from sateen.frontends.command.arguments import LOG_FILE, MODEL, duration, json_option
+from sateen.frontends.command.arguments import LOG_FILE, MODEL, OneOf, duration, json_option
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.compilers import compilers
 from sateen.frontends.command.devices import HERE, DevicePlace, device_of, device_options
@@ -52,7 +52,7 @@ SEARCHES = ("estimate", "random", "evolutionary", "model")
 @click.option("-o", "--output", "log", required=True, type=LOG_FILE, metavar="LOG.jsonl", help="Records; it may exist.")
 @click.option(
     "--search",
-    type=click.Choice(SEARCHES),
+    type=OneOf(SEARCHES),
     default=SEARCHES[0],
     show_default=True,
     help="What to measure next: the best estimates, any, what comes of the fastest, what records make likely.",

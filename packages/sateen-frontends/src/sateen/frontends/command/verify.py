@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.command.arguments import FILE, MODEL, json_option, threads_option
+from sateen.frontends.command.arguments import FILE, MODEL, OneOf, json_option, threads_option
 from sateen.frontends.command.arrays import named_inputs, open_arrays, random_inputs, recorded_outputs, with_outliers
 from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.comparison import Comparison, Tolerance
@@ -29,7 +29,7 @@ from sateen.runtime.errors import printable
 @click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
 @click.option(
     "--against",
-    type=click.Choice([*NAMES, "recorded"]),
+    type=OneOf([*NAMES, "recorded"]),
     show_default="of ONNX, onnxruntime if installed and able, else reference; of other formats, definitions",
     help="The judge: onnxruntime, the evaluator of the onnx package, the definitions of the operators that MODEL "
     "becomes, or arrays out/NAME of --inputs.",
