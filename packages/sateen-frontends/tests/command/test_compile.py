@@ -281,8 +281,15 @@ def test_strict_numerics_leave_winograd_out(sateen, tmp_path):
         shown = sateen(*verb).out
         assert "\n225 KB of the parameters are for faster methods; --numerics strict does without\n" in shown
     shown = sateen("compile", "conv.onnx", "-o", "conv.sateen").out
-    assert "parameters 36.9 KB, 262 KB packed when loaded), workspace" in shown
-    assert "262 KB packed when loaded" in sateen("inspect", "conv.sateen").out
+    assert "parameters 36.9 KB as trained, 262 KB packed when loaded), workspace" in shown
+    for form, told in (
+        ("trained", "36.9 KB as trained, 262 KB packed when loaded"),
+        ("packed", "262 KB as kernels read"),
+    ):
+        assert sateen("compile", "conv.onnx", "-o", "conv.sateen", "--parameters", form).status == 0
+        assert f"  parameters  {told}" in sateen("inspect", "conv.sateen").out
+        assert json.loads(sateen("inspect", "conv.sateen", "--json").out)["parameter_form"] == form
+    assert "  parameters  36.9 KB as trained, 262 KB as kernels read them\n" in sateen("inspect", "conv.onnx").out
 
 
 def test_denormals_are_flushed_where_that_is_asked_for(sateen, tmp_path):

@@ -1,5 +1,6 @@
 """Graphs that models become: operators by operator set, names, shapes, folding, branches, functions, reports."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -481,9 +482,11 @@ def test_batches_before_time_are_transposed() -> None:
     assert [(v.name, v.type.shape) for v in graph.outputs] == [("y", (2, 5, 1, 4)), ("last", (2, 1, 4))]
 
 
-def test_an_unknown_activation_is_refused() -> None:
-    with pytest.raises(FrontendError, match=r"expected 2 activations of Affine, .*, found \['Sigmoid', 'Cubic'\]"):
-        recurrent("GRU", 3, ["y"], activations=["Sigmoid", "Cubic"])
+def test_an_unknown_activation_is_refused_with_all_that_there_are() -> None:
+    known = "Affine, Elu, HardSigmoid, LeakyRelu, Relu, ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu"
+    close = re.escape("; did you mean Softsign or Softplus?\n")
+    with pytest.raises(FrontendError, match=f"expected activations of {known}; found 'Softsine'{close}"):
+        recurrent("GRU", 3, ["y"], activations=["Sigmoid", "Softsine"])
 
 
 @pytest.mark.parametrize(
@@ -624,6 +627,54 @@ def test_an_operator_that_we_lack_is_expanded_by_its_standard_body() -> None:
     assert element_wise.Sigmoid() in ops(graph)
     assert graph.outputs[0].name == "y"
     assert {node.spans[0].operator for node in graph.nodes} == {"Swish"}
+
+
+@pytest.mark.parametrize(
+    ("shapes", "attributes", "reason"),
+    [
+        ([[2, 4, 3, 8], [2, 4, 5, 8], [2, 5, 32]], {}, "Q, K and V of 3 dimensions each or of 4 each, found [4, 4, 3]"),
+        ([[2, 3, 32], [2, 5, 32], [2, 5, 32]], {}, "q_num_heads, which parts the columns of Q [2, 3, 32], found None"),
+        (
+            [[2, 3, 32], [2, 5, 32], [2, 5, 32]],
+            {"q_num_heads": 4, "kv_num_heads": 3},
+            "K of a multiple of kv_num_heads = 3 columns, found 32",
+        ),
+        ([[2, 4, 3, 8], [1, 4, 5, 8], [2, 4, 5, 8]], {}, "one number of batches of Q, K and V, found 2, 1, 2"),
+        ([[2, 4, 3, 8], [2, 4, 5, 8], [2, 2, 5, 8]], {}, "one number of heads of K and V, found 4, 2"),
+        ([[2, 4, 3, 8], [2, 3, 5, 8], [2, 3, 5, 8]], {}, "heads of Q as a multiple of those of K and V, found 4 and 3"),
+        ([[2, 4, 3, 8], [2, 4, 5, 9], [2, 4, 5, 8]], {}, "one number of elements of a head in Q and K, found 8, 9"),
+        ([[2, 4, 3, 8], [2, 4, 5, 8], [2, 4, 6, 8]], {}, "one number of tokens of K and V, found 5, 6"),
+        (
+            [[2, 4, 3, 8], [2, 4, 5, 8], [2, 4, 5, 8], [3, 6]],
+            {},
+            "attn_mask that broadcasts to the scores [2, 4, 3, 5]",
+        ),
+        (
+            [[2, 4, 3, 8], [2, 4, 5, 8], [2, 4, 5, 8], None, [2, 4, 7, 8]],
+            {},
+            "past_key and past_value together, found past_key without past_value",
+        ),
+        (
+            [[2, 4, 3, 8], [2, 4, 5, 8], [2, 4, 5, 6], None, [2, 4, 7, 8], [2, 4, 7, 8]],
+            {},
+            "past_value [2, 4, past, 6], found [2, 4, 7, 8]",
+        ),
+        (
+            [[2, 4, 3, 8], [2, 4, 5, 8], [2, 4, 5, 8], None, [2, 4, 7, 8], [2, 4, 9, 8]],
+            {},
+            "one number of tokens of past_key and past_value, found 7, 9",
+        ),
+    ],
+)
+def test_inputs_of_attention_that_contradict_each_other_are_told_by_their_names(
+    shapes: list[list[int] | None], attributes: dict[str, int], reason: str
+) -> None:
+    given = {f"x{i}": (FLOAT, shape) for i, shape in enumerate(shapes) if shape is not None}
+    names = [f"x{i}" if shape is not None else "" for i, shape in enumerate(shapes)]
+    node = helper.make_node("Attention", names, ["y"], "mine", **attributes)
+    (gap,) = check_onnx(model_of([node], given, opset=23)).gaps
+    assert (gap.node, gap.operator) == ("mine", "Attention")
+    assert f"expected {reason}" in gap.reason
 
 
 def test_all_gaps_are_reported_at_once() -> None:

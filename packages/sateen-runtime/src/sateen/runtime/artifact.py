@@ -155,9 +155,11 @@ class Artifact:
 
     @property
     def parameter_text(self) -> str:
-        """The bytes of its parameters in words: those in the file, and those that a process packs of them."""
-        packed = f", {size(self.packed_bytes)} packed when loaded" if self.packing is not None else ""
-        return f"{size(len(self.parameters))}{packed}"
+        """The bytes of its parameters in words: those in the file and their form, and those that a process packs of
+        them."""
+        if self.packing is None:
+            return f"{size(len(self.parameters))} as kernels read them"
+        return f"{size(len(self.parameters))} as trained, {size(self.packed_bytes)} packed when loaded"
 
     @property
     def has_clock(self) -> bool:

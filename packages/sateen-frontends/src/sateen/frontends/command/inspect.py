@@ -233,7 +233,7 @@ _RIGHT = ("step", "code", "MFLOP", "memory")
 def _show_model(path: Path, passes: Passes, kernels: Kernels, compilation: Compilation) -> None:
     steps = _steps(passes, kernels)
     head = f"{path.name}: {_headline(passes, kernels, steps)}"
-    say("\n".join([head, *_lines(_model_facts(kernels, steps, compilation))]) + "\n")
+    say("\n".join([head, *_lines(_model_facts(passes, kernels, steps, compilation))]) + "\n")
     show_table(_COLUMNS, [_row(i, s) for i, s in enumerate(steps)], right=_RIGHT)
 
 
@@ -242,15 +242,18 @@ def _headline(passes: Passes, kernels: Kernels, steps: Sized) -> str:
     return f"{nodes} in {counted(len(steps), 'step')} of {counted(len(kernels.code_bytes), 'kernel')}"
 
 
-def _model_facts(kernels: Kernels, steps: Sequence[InspectedStep], compilation: Compilation) -> list[tuple[str, str]]:
+def _model_facts(
+    passes: Passes, kernels: Kernels, steps: Sequence[InspectedStep], compilation: Compilation
+) -> list[tuple[str, str]]:
     graph, plan = kernels.network.graph, kernels.network.plan
+    read = sum(plan.parameter_blocks.values())
     return [
         ("target", str(Target.of(compilation.target))),
         *(("input", f"{v.name}: {v.type}") for v in graph.inputs),
         *(("output", f"{v.name}: {v.type}") for v in graph.outputs),
         ("operations", f"{sum(s.step.operations for s in steps) / 1e9:.3g} GFLOP"),
         *([("code", size(sum(code)))] if (code := [n for n in kernels.code_bytes.values() if n is not None]) else []),
-        ("parameters", size(sum(plan.parameter_blocks.values()))),
+        ("parameters", f"{size(passes.imported.parameter_bytes)} as trained, {size(read)} as kernels read them"),
         ("workspace", f"{size(sum(plan.workspaces.values()))}; {size(plan.least_bytes)} live at one time"),
     ]
 
@@ -267,7 +270,7 @@ def _drawing(kernels: Kernels) -> str:
 
 def _model_page(path: Path, passes: Passes, kernels: Kernels, compilation: Compilation) -> str:
     steps = _steps(passes, kernels)
-    facts = [("model", _headline(passes, kernels, steps)), *_model_facts(kernels, steps, compilation)]
+    facts = [("model", _headline(passes, kernels, steps)), *_model_facts(passes, kernels, steps, compilation)]
     rows = [_row(i, s) for i, s in enumerate(steps)]
     return page(path.name, facts, [("Network", drawing(_drawing(kernels))), ("Steps", table(_COLUMNS, rows, _RIGHT))])
 
@@ -308,6 +311,7 @@ def _model_summary(passes: Passes, kernels: Kernels, compilation: Compilation) -
         "operations": sum(s.step.operations for s in steps),
         "imported_operators": dict(Counter(n.op.op_name() for n in passes.imported.nodes)),
         "code_bytes": dict(kernels.code_bytes),
+        "trained_bytes": passes.imported.parameter_bytes,
         "parameter_bytes": sum(network.plan.parameter_blocks.values()),
         "workspace_bytes": sum(network.plan.workspaces.values()),
         "least_workspace_bytes": network.plan.least_bytes,
@@ -382,6 +386,7 @@ def _artifact_summary(artifact: Artifact) -> dict[str, object]:
         "outputs": [p.to_json() for p in artifact.outputs],
         "library_bytes": len(artifact.code),
         "parameter_bytes": len(artifact.parameters),
+        "parameter_form": "packed" if artifact.packing is None else "trained",
         "packed_bytes": artifact.packed_bytes,
         "workspace_bytes": artifact.workspace_bytes,
         "stack_bytes": artifact.stack_bytes,

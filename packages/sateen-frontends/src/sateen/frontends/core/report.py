@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass
 from sateen.runtime.display import counted, shortened
 from sateen.runtime.errors import FrontendError, printable
 
-MOST_KINDS, MOST_NODES, MOST_CHARACTERS = 8, 3, 160
-"""The most kinds of gaps, nodes of one kind, and characters of a reason or of types in the text of a report."""
+MOST_KINDS, MOST_NODES = 8, 3
+"""The most kinds of gaps, and nodes of one kind, in the text of a report."""
+MOST_REASON, MOST_CHARACTERS = 400, 160
+"""The most characters of a reason, and of types or of what would help; a model may have names of any length."""
 
 
 @contextmanager
@@ -95,7 +97,7 @@ class Report:
             names = ", ".join(repr(gap.node) for gap in gaps[:MOST_NODES])
             names += f" and {len(gaps) - MOST_NODES} more" if len(gaps) > MOST_NODES else ""
             named = f"{printable(operator)} (opset {opset})" if opset else printable(operator)
-            lines.append(f"  {len(gaps)} x {named}: {shortened(reason, MOST_CHARACTERS)}")
+            lines.append(f"  {len(gaps)} x {named}: {shortened(reason, MOST_REASON)}")
             lines.append(f"    node {names}; inputs {shortened(', '.join(gaps[0].inputs), MOST_CHARACTERS) or 'none'}")
             lines += [f"    {shortened(remedy, MOST_CHARACTERS)}"] * bool(remedy)
         if len(alike) > MOST_KINDS:

@@ -10,6 +10,7 @@ from onnx.defs import OpSchema
 
 from sateen.frontends.core.operands import Operand, type_of
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.attention_inputs import require_attention
 from sateen.frontends.onnx.loading import subgraphs
 from sateen.frontends.onnx.node import OnnxNode
 from sateen.frontends.onnx.tensors import ELEMENT_TYPES
@@ -20,11 +21,14 @@ _NORMALIZATIONS = frozenset({"LayerNormalization", "RMSNormalization"})
 def standard_body(node: OnnxNode) -> onnx.FunctionProto | None:
     """The body that ONNX gives for the operator, for these types and attributes; None if there is none.
 
-    Raises FrontendError if the attribute `axis` is no axis of the first input, which bodies rely on.
+    Raises FrontendError if the attribute `axis` is no axis of the first input, or inputs of an Attention don't fit,
+    which bodies rely on.
     """
     schema: Any = node.schema  # onnx ships types without these members
     if node.operator in _NORMALIZATIONS:
         node.axis(node.rank(0))
+    if node.operator == "Attention":
+        require_attention(node)
     body = onnx.FunctionProto()
     fixed = [version for version in schema.function_opset_versions if version <= node.opset]
     if fixed:

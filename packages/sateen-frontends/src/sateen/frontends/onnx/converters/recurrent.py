@@ -8,6 +8,7 @@ from sateen.frontends.core.operands import Operand
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import DIRECTIONS, GRU, LSTM, RNN, Cast, Recurrent, Transpose
+from sateen.runtime.display import did_you_mean
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
@@ -40,9 +41,12 @@ def _activations(node: OnnxNode, kind: type[Recurrent]) -> tuple[str, ...]:
         raise FrontendError(f"expected direction {', '.join(DIRECTIONS)}, found {directions!r}")
     usual = kind.usual * len(DIRECTIONS[directions])
     given = (node.attribute("activations") or usual)[: len(usual)]
-    unknown = [name for name in given if name.lower() not in _NAMES]
-    if unknown or len(given) != len(usual):
-        raise FrontendError(f"expected {len(usual)} activations of {', '.join(_PARAMETERS)}, found {list(given)}")
+    for name in given:
+        if name.lower() not in _NAMES:
+            close = did_you_mean(name, _PARAMETERS)
+            raise FrontendError(f"expected activations of {', '.join(_PARAMETERS)}; found {name!r}{close}")
+    if len(given) != len(usual):
+        raise FrontendError(f"expected {len(usual)} activations, found {', '.join(given)}")
     return tuple(_NAMES[name.lower()] for name in given)
 
 
