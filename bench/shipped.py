@@ -16,7 +16,7 @@ from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.compilers import compilers
 from sateen.frontends.command.problem_list import problems_in
 from sateen.frontends.command.tune import SEARCHES, measure, search_of, verify_choices
-from sateen.frontends.command.tuned_network import tell_whole_network
+from sateen.frontends.command.tuned_network import WholeNetwork, tell_whole_network
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.tune import Records, SessionMeasurer, Tuning, TuningLog, pack, tunings_of
 from sateen.runtime import Target
@@ -71,7 +71,8 @@ def main() -> None:
         for model, problems in networks.items():
             own: list[Tuning] = [by_problem[problem] for problem in problems]
             print(model.stem)
-            tell_whole_network(model, PLAIN, options.log, None, own, list(problems.values()), log, tells=True)
+            whole = WholeNetwork(model, PLAIN, target, None, None)
+            tell_whole_network(whole, own, list(problems.values()), options.log, log, tells=True)
     path = pack(Records.read(options.log), target)
     print(f"{path}: {path.stat().st_size} bytes")
 

@@ -10,7 +10,9 @@ import pytest
 from sateen import runtime
 from sateen.frontends.command import compilers, problem_list, tuned_network
 from sateen.frontends.command.arguments import duration
-from sateen.graph_ir.tune import Allocation, Records, SessionMeasurer, Timing
+from sateen.frontends.command.turns import ContenderHere
+from sateen.graph_ir.records import Comparison
+from sateen.graph_ir.tune import BEGUN, Allocation, Records, SessionMeasurer, Timing, TuningLog
 from sateen.runtime import ExecutionError, Target
 from sateen.tensor_ir.codegen import CompilerPool, ExecutorPool, cache_key
 
@@ -192,6 +194,60 @@ def test_the_whole_network_is_compared(sateen, convolution, measured, monkeypatc
     assert ran.status == 0, ran.err
     told = r"whole network by records: \d\.\d{3} of the time by the estimate, the spread is \d\.\d{3}\n"
     assert re.match(told, ran.out)
+
+
+@pytest.fixture
+def slower_network(monkeypatch):
+    """Fakes of whole networks, by records a tenth slower than by the estimate; the names of those that are compiled."""
+    compiled = []
+    compile_model = tuned_network.compile_model
+
+    def compiling(path, compilation, **options):
+        compiled.append("estimate" if compilation.records is None else "records")
+        return compile_model(path, compilation, **options)
+
+    class Fake(ContenderHere):
+        def sample(self):
+            self._samples.append(1.1 if self.name == "records" else 1.0)
+
+    monkeypatch.setattr(tuned_network, "compile_model", compiling)
+    monkeypatch.setattr(tuned_network, "ContenderHere", Fake)
+    return compiled
+
+
+def test_tuning_goes_on_after_whatever_step_it_is_stopped(
+    sateen, convolution, measured, slower_network, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(tuned_network, "SAMPLES", 3)
+    write, lines = TuningLog.write, []
+
+    def stopped(self, line):
+        write(self, line)
+        lines.append(line)
+        if getattr(line, "outcome", "") != BEGUN:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(TuningLog, "write", stopped)
+    while sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2, "--network").status == 130:
+        assert len(lines) < 40
+    assert [str(line) for line in lines] == (tmp_path / "log.jsonl").read_text().splitlines()
+    ratios = [line.ratio for line in lines if isinstance(line, Comparison)]
+    assert ratios == [0.5] * 3 + [1.1] * 3  # three processes for the choice, three turns of the network
+    assert lines[-1].preferred
+    assert len(measured) == 2 + 3
+    assert slower_network == ["estimate", "records"]
+    assert not list((tmp_path / "cache/sateen/networks").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "status"), [(["--dim", "n=3"], 1), (["--search", "model"], 1), (["--target", "cortex-m4"], 1)]
+)
+def test_tuning_that_fails_before_anything_is_measured_leaves_no_log(
+    sateen, convolution, tmp_path, monkeypatch, options, status
+):
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    assert sateen("tune", convolution, "-o", "log.jsonl", *options).status == status
+    assert not (tmp_path / "log.jsonl").exists()
 
 
 def test_a_target_of_another_machine_is_refused(sateen, convolution):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from sateen.graph_ir.ir import OpSet, Problem
-from sateen.graph_ir.records import BEGUN, FAILED, Attempt
+from sateen.graph_ir.records import BEGUN, FAILED, Attempt, Comparison, installed_versions, machine_text
 from sateen.graph_ir.tune import (
     Allocation,
     EvolutionarySearch,
@@ -24,7 +25,7 @@ from sateen.graph_ir.tune import (
     measure_all,
     tunings_of,
 )
-from sateen.runtime import ArgumentError
+from sateen.runtime import ArgumentError, Target
 from sateen.topi.methods import Method
 
 SIZES, TRIALS = (16, 32), 8
@@ -66,6 +67,36 @@ def test_a_last_line_that_is_cut_anywhere_is_mended(
             log.write(lines[-1])
         whole = path.read_bytes()
         assert whole == first + (last + b"\n") * (2 if end == len(last) else 1)
+
+
+def test_a_log_is_made_by_its_first_line_or_by_an_end_without_an_error(operators: OpSet, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    with pytest.raises(ArgumentError), TuningLog(path, operators):
+        raise ArgumentError("the model is no model")
+    assert not path.exists()
+    with TuningLog(path, operators):
+        pass
+    assert path.read_bytes() == b""
+
+
+def test_ratios_are_read_by_what_was_compared_here(operators: OpSet, tmp_path: Path) -> None:
+    target, versions = Target.host(), dict(installed_versions())
+    here = Comparison(str(target), "one against two", 0.9, machine_text(target), versions)
+    others = [
+        replace(here, ratio=0.5, machine="another"),
+        replace(here, ratio=0.5, versions={**versions, "sateen-topi": "0.0.1"}),
+        replace(here, ratio=0.5, target="llvm -mtriple=armv7a-linux-gnueabihf"),
+    ]
+    path = tmp_path / "log.jsonl"
+    with TuningLog(path, operators) as log:
+        for line in (here, *others, replace(here, ratio=0.8)):
+            log.write(line)
+    known = Records.read(path, operators)
+    assert known.comparisons[0] == here
+    assert known.compared_here(target) == {"one against two": [0.9, 0.8]}
+    path.write_text(str(here).replace("0.9", "0") + "\n")
+    with pytest.raises(ArgumentError, match=r"log\.jsonl:1: expected ratio of more than 0, found 0"):
+        Records.read(path, operators)
 
 
 def test_what_is_no_log_is_refused_and_left_alone(operators: OpSet, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sateen.graph_ir.ir import Problem
-from sateen.graph_ir.records import FAILED, Attempt
+from sateen.graph_ir.records import FAILED, Attempt, Comparison
 from sateen.graph_ir.tune import EvolutionarySearch, Record, Timing, Tuning, challenger, keep_what_gains, verified
 from sateen.runtime import ExecutionError
 from sateen.topi.methods import Method
@@ -57,7 +57,8 @@ def test_the_worst_of_the_processes_counts(tuning: Tuning) -> None:
     fastest = ranked(tuning)[0]
     true = ratio(tuning, fastest)
     again = Again({fastest.method: (1.04 * true, true, 1.01 * true)})
-    line, baseline = verified(tuning, again.open)
+    *ratios, line, baseline = verified(tuning, again.open)
+    assert [r.ratio for r in ratios if isinstance(r, Comparison)] == [1.04 * true, true, 1.01 * true]
     assert isinstance(line, Record)
     assert isinstance(baseline, Record)
     assert (line.method, line.verified, line.seconds) == (fastest.method, 3, pytest.approx(1.04 * fastest.seconds))
@@ -66,6 +67,20 @@ def test_the_worst_of_the_processes_counts(tuning: Tuning) -> None:
     assert (again.opened, again.closed) == (3, 3)
     assert tuning.fastest == line
     assert list(verified(tuning, again.open)) == []
+
+
+def test_what_processes_found_before_a_stop_counts(tuning: Tuning) -> None:
+    fastest = ranked(tuning)[0]
+    true, found = ratio(tuning, fastest), dict[str, list[float]]()
+    for own in (1.04 * true, true):
+        line = next(verified(tuning, Again({fastest.method: [own]}).open, found))
+        assert isinstance(line, Comparison)
+        found.setdefault(line.of, []).append(line.ratio)
+    again = Again({fastest.method: [1.01 * true]})
+    *_, record, _ = verified(tuning, again.open, found)
+    assert isinstance(record, Record)
+    assert (record.verified, record.seconds) == (3, pytest.approx(1.04 * fastest.seconds))
+    assert again.opened == 1
 
 
 def test_luck_does_not_count(tuning: Tuning) -> None:
@@ -80,7 +95,7 @@ def test_what_promises_no_more_is_not_compared(tuning: Tuning) -> None:
     first, second, *_ = ranked(tuning)
     tuning.keep(replace(second, seconds=0.99 * first.seconds * 1.04))
     true = ratio(tuning, first)
-    assert len(list(verified(tuning, Again({first.method: [1.04 * true] * 3}).open))) == 2
+    assert len(list(verified(tuning, Again({first.method: [1.04 * true] * 3}).open))) == 3 + 2
     assert tuning.fastest is not None
     assert tuning.fastest.method == first.method
 
@@ -88,7 +103,7 @@ def test_what_promises_no_more_is_not_compared(tuning: Tuning) -> None:
 def test_what_crashes_when_it_is_measured_again_is_a_failure(tuning: Tuning) -> None:
     first, second, *_ = ranked(tuning)
     lines = list(verified(tuning, Again({second.method: [ratio(tuning, second)] * 3}).open))
-    assert [type(line) for line in lines] == [Attempt, Record, Record]
+    assert [type(line) for line in lines] == [Attempt, *[Comparison] * 3, Record, Record]
     assert isinstance(lines[0], Attempt)
     assert (lines[0].method, lines[0].outcome) == (first.method, FAILED)
     assert first.method in tuning.failures

@@ -77,7 +77,7 @@ class CacheFolder:
                 file.write(content)
             unfinished.replace(self.path / name)
             if self._written is None or self._written > self._most_bytes // 16:
-                self._tidy()
+                self.tidy()
                 self._written = 0
             self._written += len(content)
         except OSError as error:
@@ -91,7 +91,7 @@ class CacheFolder:
         """Remove a content that is useless."""
         _remove(self.path / name)
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Remove unfinished files of dead processes, and entries beyond the bounds."""
         found: list[tuple[float, int, str]] = []
         with os.scandir(self.path) as entries:

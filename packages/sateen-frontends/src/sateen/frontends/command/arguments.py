@@ -35,7 +35,8 @@ class GivenFile(click.Path):
         if not os.path.exists(value):
             place = os.fspath(value)
             self.fail(f"expected a file to read, found none at {place!r}{_close_name(Path(place))}", param, ctx)
-        return super().convert(value, param, ctx)
+        super().convert(value, param, ctx)
+        return Path(value)
 
 
 def _close_name(path: Path) -> str:

@@ -36,7 +36,7 @@ def problems_in(
     A list is kept for the model's file as it is, and for sateen as it is, by their names, sizes and times.
     """
     folder = _folder() if compilation.use_cache else None
-    name = _name(model, compilation, target)
+    name = identity_of(model, compilation, target)
     kept = None if folder is None else folder.read(name)
     if kept is not None and (known := _parsed(kept)) is not None:
         return known
@@ -55,7 +55,9 @@ def _folder() -> CacheFolder | None:
         return None
 
 
-def _name(model: Path, compilation: Compilation, target: Target) -> str:
+def identity_of(model: Path, compilation: Compilation, target: Target) -> str:
+    """A digest of what decides what a model becomes: its files by name, size and time, the options, and sateen as it
+    is."""
     told = [__version__, str(target), *map(str, astuple(compilation))]
     for path in _files(model, compilation):
         status = path.stat()

@@ -17,7 +17,7 @@ from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.problem_list import problems_in
 from sateen.frontends.command.progress import step, work
 from sateen.frontends.command.reading import require_model, sources_of
-from sateen.frontends.command.tuned_network import tell_whole_network
+from sateen.frontends.command.tuned_network import WholeNetwork, tell_whole_network
 from sateen.frontends.command.tuning_table import show_tunings, show_tunings_as_json
 from sateen.frontends.command.tuning_target import tuning_target
 from sateen.graph_ir.ops import installed_operators
@@ -146,8 +146,9 @@ def tune(
         measure(tunings, counts, measurers, kept, seconds)
         if verify:
             verify_choices(tunings, measurer, kept)
-        if network and any(t.ratio is not None and t.ratio < 1 for t in tunings):
-            tell_whole_network(model, compilation, log, device, tunings, counts, kept, tells=not as_json)
+        if network:
+            whole = WholeNetwork(model, compilation, target, machine, device)
+            tell_whole_network(whole, tunings, counts, log, kept, tells=not as_json)
     if as_json:
         show_tunings_as_json(model, log, target, tunings, counts)
     else:
@@ -193,5 +194,6 @@ def verify_choices(tunings: Sequence[Tuning], open_measurer: Callable[[], Sessio
     waiting = [t for t in tunings if challenger(t) is not None]
     for number, tuning in enumerate(waiting, 1):
         with step(f"verifying {number} of {len(waiting)}: {tuning.problem}"):
-            for line in verified(tuning, open_measurer):
+            compared = log.known.compared_here(tuning.target, tuning.machine)
+            for line in verified(tuning, open_measurer, compared):
                 log.write(line)

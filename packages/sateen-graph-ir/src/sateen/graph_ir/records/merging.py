@@ -22,7 +22,8 @@ def merged(logs: Sequence[Records]) -> Records:
     machine may have been slower while another log was written. So those of a problem are scaled by the median ratio of
     the methods that are in both, to those of the log that has most of them. Of two records of the same method the
     one counts that more processes verified, then that of less spread. A preference stands unless a log with more
-    verified records of the problem has none. Failures stay where nobody has a record; what was only begun goes.
+    verified records of the problem has none. Failures stay where nobody has a record; what was only begun or
+    compared goes.
     """
     found: dict[_Key, list[dict[Method, Record]]] = {}
     for log in logs:

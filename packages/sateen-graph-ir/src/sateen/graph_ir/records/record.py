@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
 from sateen.graph_ir.ir import OpSet, Problem, parse_problem
@@ -99,11 +99,27 @@ class Attempt:
         return json.dumps(fields)
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The time of one thing over that of another, in one process or one turn of several, of which a verdict is made.
+    `of` says what was compared."""
+
+    target: str
+    of: str
+    ratio: float
+    machine: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        """Its line in a file, without the line end."""
+        return json.dumps(asdict(self), allow_nan=False)
+
+
 def parse_line(
     line: str | bytes, operators: OpSet = OPS, problems: dict[str, Problem] | None = None
-) -> Record | Attempt:
-    """The record or attempt that `str` writes as this line, for problems of these operators. Raises ArgumentError for
-    an invalid line.
+) -> Record | Attempt | Comparison:
+    """The record, attempt or comparison that `str` writes as this line, for problems of these operators. Raises
+    ArgumentError for an invalid line.
 
     `problems` keeps those of other lines by their text, since most lines repeat one.
     """
@@ -122,14 +138,17 @@ def parse_line(
             read_problems[text] = parse_problem(text, operators)
         return read_problems[text]
 
+    if "ratio" in fields:
+        machine = _read(fields, "machine", str, "")
+        return Comparison(
+            _target(fields), _read(fields, "of", str), _positive(fields, "ratio"), machine, _versions(fields)
+        )
     if "outcome" in fields:
         outcome = fields["outcome"]
         if not isinstance(outcome, str) or outcome not in {BEGUN, FAILED}:
             raise ArgumentError(f"expected outcome {BEGUN} or {FAILED}, found {outcome!r:.64}")
         return Attempt(*_task(fields, problem_of), outcome, _read(fields, "reason", str, ""), _versions(fields))
-    seconds = _number(fields, "seconds")
-    if seconds == 0.0:
-        raise ArgumentError("expected seconds of more than 0, found 0")
+    seconds = _positive(fields, "seconds")
     return Record(
         *_task(fields, problem_of),
         seconds,
@@ -157,10 +176,14 @@ def _task(fields: Mapping[str, object], problem_of: Callable[[str], Problem]) ->
     """What every line has: target, problem and method."""
     problem = _read(fields, "problem", problem_of)
     return (
-        _read(fields, "target", lambda text: str(Target.parse(text))),
+        _target(fields),
         problem,
         _read(fields, "method", lambda text: parse_method(text, problem.op.methods)),
     )
+
+
+def _target(fields: Mapping[str, object]) -> str:
+    return _read(fields, "target", lambda text: str(Target.parse(text)))
 
 
 def _read(fields: Mapping[str, object], name: str, parse: Callable[[str], V], default: str | None = None) -> V:
@@ -178,6 +201,13 @@ def _number(fields: Mapping[str, object], name: str, default: float | None = Non
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < LARGEST:
         raise ArgumentError(f"expected {name} as a number of 0 or more, found {value!r:.64}")
     return float(value)
+
+
+def _positive(fields: Mapping[str, object], name: str) -> float:
+    value = _number(fields, name)
+    if value == 0.0:
+        raise ArgumentError(f"expected {name} of more than 0, found 0")
+    return value
 
 
 def _flag(fields: Mapping[str, object], name: str) -> bool:

@@ -12,7 +12,7 @@ from sateen.graph_ir.ir import OpSet, Problem
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Known
 from sateen.graph_ir.records.machine import installed_versions, machine_facts
-from sateen.graph_ir.records.record import FAILED, Attempt, Record, is_cut, parse_line
+from sateen.graph_ir.records.record import FAILED, Attempt, Comparison, Record, is_cut, parse_line
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine
@@ -32,10 +32,12 @@ def origin_of(record: Record) -> Origin:
 @dataclass(frozen=True)
 class Records:
     """Measurements; of two of the same problem, method, target and origin the later one counts. `attempts` are those
-    without a result. In a file, one that failed takes earlier records of its method away."""
+    without a result. In a file, one that failed takes earlier records of its method away. `comparisons` are those of
+    verdicts that may not be there yet."""
 
     records: Sequence[Record] = ()
     attempts: Sequence[Attempt] = ()
+    comparisons: Sequence[Comparison] = ()
 
     def __repr__(self) -> str:
         return f"Records({len(self.records)} measurements)"
@@ -59,6 +61,7 @@ class Records:
         """The records in the content of a file of this name, as `read`."""
         records: list[Record] = []
         attempts: list[Attempt] = []
+        comparisons: list[Comparison] = []
         problems: dict[str, Problem] = {}
         *lines, last = content.split(b"\n")
         if last and not is_cut(last):
@@ -71,11 +74,14 @@ class Records:
             if isinstance(found, Record):
                 records.append(found)
                 continue
+            if isinstance(found, Comparison):
+                comparisons.append(found)
+                continue
             attempts.append(found)
             if found.outcome == FAILED:
                 task = found.target, found.problem, found.method
                 records = [r for r in records if (r.target, r.problem, r.method) != task]
-        return Records(tuple(records), tuple(attempts))
+        return Records(tuple(records), tuple(attempts), tuple(comparisons))
 
     def of(self, target: Target | str) -> dict[Problem, list[Record]]:
         """The records of a target by problem, by rank: those that were verified come first, then the fastest.
@@ -110,6 +116,17 @@ class Records:
         for attempt in self.attempts:
             if attempt.target == str(target) and attempt.versions == versions:
                 found.setdefault(attempt.problem, []).append(attempt)
+        return found
+
+    def compared_here(self, target: Target, machine: Machine | None = None) -> dict[str, list[float]]:
+        """The ratios on a target, with the installed versions and a machine, by default the target's, by what was
+        compared."""
+        facts, versions = machine_facts(target, machine), dict(installed_versions())
+        found: dict[str, list[float]] = {}
+        for comparison in self.comparisons:
+            is_here = comparison.machine.endswith(facts) and comparison.versions == versions
+            if comparison.target == str(target) and is_here:
+                found.setdefault(comparison.of, []).append(comparison.ratio)
         return found
 
     def best(self, target: Target | str) -> Known:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from io import FileIO
 from pathlib import Path
 from typing import Self
 
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import OPS
-from sateen.graph_ir.records import BEGINNING, MOST_LINE_BYTES, Attempt, Record, Records, is_cut
+from sateen.graph_ir.records import BEGINNING, MOST_LINE_BYTES, Attempt, Comparison, Record, Records, is_cut
 
 
 def is_log(path: Path) -> bool:
@@ -21,27 +22,33 @@ def is_log(path: Path) -> bool:
 class TuningLog:
     """A file of records to go on from and to append to; a context manager. `known` is what it had.
 
-    Each line is written whole by one call of the system. If a writer was stopped within its last line, this line goes.
-    Raises ArgumentError, as `Records.read`, for a file that is no log, which stays as it is; OSError if it can't be
-    written.
+    A file that does not exist is made by the first line, or when the block ends without an error. Each line is written
+    whole by one call of the system. If a writer was stopped within its last line, this line goes. Raises ArgumentError,
+    as `Records.read`, for a file that is no log, which stays as it is; OSError if it can't be written.
     """
 
     def __init__(self, path: Path, operators: OpSet = OPS) -> None:
         self.known = Records.read(path, operators) if path.exists() else Records()
-        _mend(path)
-        self._file = path.open("ab", buffering=0)
+        self._path = path
+        self._file: FileIO | None = None
 
-    def write(self, line: Record | Attempt) -> None:
-        self._file.write(f"{line}\n".encode())
+    def write(self, line: Record | Attempt | Comparison) -> None:
+        self._opened().write(f"{line}\n".encode())
 
-    def close(self) -> None:
-        self._file.close()
+    def _opened(self) -> FileIO:
+        if self._file is None:
+            _mend(self._path)
+            self._file = self._path.open("ab", buffering=0)
+        return self._file
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._opened()
+        if self._file is not None:
+            self._file.close()
 
 
 def _mend(path: Path) -> None:

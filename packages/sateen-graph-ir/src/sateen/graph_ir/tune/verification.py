@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from statistics import median
+from types import MappingProxyType
 
-from sateen.graph_ir.records import FAILED, Attempt, Record, installed_versions
+from sateen.graph_ir.records import FAILED, Attempt, Comparison, Record, installed_versions
 from sateen.graph_ir.tune.measuring import Measurer
 from sateen.graph_ir.tune.tuning import Tuning
 from sateen.runtime.errors import SateenError, SessionLostError, SessionRefusedError
@@ -17,18 +18,10 @@ PROCESSES = 3
 another in each process."""
 WORTH = 0.02
 """The part of the time that another method must promise to be compared, too."""
+NOTHING_COMPARED: Mapping[str, Sequence[float]] = MappingProxyType({})
 
 OpenMeasurer = Callable[[], Measurer]
 """A measurer with a process of its own."""
-
-
-def compared(tuning: Tuning, record: Record, open_measurer: OpenMeasurer, processes: int = PROCESSES) -> list[float]:
-    """The times of a method over those of the estimate's choice, in turns, each in a process of its own."""
-    ratios = []
-    for _ in range(processes):
-        with closing(open_measurer()) as measurer:
-            ratios.append(measurer.measure(tuning.problem, record.method, tuning.estimate.method).ratio)
-    return ratios
 
 
 def challenger(tuning: Tuning) -> Record | None:
@@ -44,22 +37,30 @@ def challenger(tuning: Tuning) -> Record | None:
     return fastest if fastest is not None and fastest.seconds < margin * best else None
 
 
-def verified(tuning: Tuning, open_measurer: OpenMeasurer) -> Iterator[Record | Attempt]:
+def verified(
+    tuning: Tuning, open_measurer: OpenMeasurer, known: Mapping[str, Sequence[float]] = NOTHING_COMPARED
+) -> Iterator[Record | Attempt | Comparison]:
     """Compare what is fastest with the estimate's choice again, until nothing faster is left that was not.
 
-    Yields what a log keeps. A record gets the largest of the ratios, so that only what is faster in each process is
+    Yields what a log keeps, the ratio of each process as soon as it is found; `known` are those that a log has
+    (`Records.compared_here`). A record gets the largest of the ratios, so that only what is faster in each process is
     chosen. Raises SessionLostError or SessionRefusedError if there is no device.
     """
+    versions = dict(installed_versions())
     while (record := challenger(tuning)) is not None:
         estimated = tuning.estimated
         assert estimated is not None
+        of = f"{record.problem}: {record.method} against {tuning.estimate.method}"
+        ratios = list(known.get(of, ()))[:PROCESSES]
         try:
-            ratios = compared(tuning, record, open_measurer)
+            while len(ratios) < PROCESSES:
+                with closing(open_measurer()) as measurer:
+                    ratios.append(measurer.measure(tuning.problem, record.method, tuning.estimate.method).ratio)
+                yield Comparison(record.target, of, ratios[-1], record.machine, versions)
         except (SessionLostError, SessionRefusedError):
             raise
         except SateenError as error:
             tuning.drop(record, str(error))
-            versions = dict(installed_versions())
             yield Attempt(record.target, record.problem, record.method, FAILED, str(error), versions)
             continue
         spread = (max(ratios) - min(ratios)) / median(ratios)
