@@ -12,7 +12,7 @@ from sateen.runtime.errors import FrontendError, printable
 
 MOST_KINDS, MOST_NODES = 8, 3
 """The most kinds of gaps, and nodes of one kind, in the text of a report."""
-MOST_REASON, MOST_CHARACTERS = 400, 160
+MOST_REASON, MOST_CHARACTERS = 240, 160
 """The most characters of a reason, and of types or of what would help; a model may have names of any length."""
 
 
