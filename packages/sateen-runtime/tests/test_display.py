@@ -63,7 +63,7 @@ def test_an_artifact_tells_types_machine_and_sizes_on_a_line() -> None:
     assert repr(artifact) == (
         "Artifact(x: float32[2, 3], total: float32[2, 3] -> y: float32[2, 3], next_total: float32[2, 3]; "
         f"x86_64-unknown-linux-gnu x86-64-v2, code {size(len(artifact.library))}, "
-        f"parameters {size(len(artifact.parameters))}, workspace {size(artifact.workspace_bytes)})"
+        f"parameters {size(len(artifact.parameters))} as kernels read them, workspace {size(artifact.workspace_bytes)})"
     )
     many = replace(artifact, inputs=artifact.inputs * 500, library=bytes(10**6))
     assert len(repr(many)) < 300
