@@ -11,8 +11,7 @@ from sateen import runtime
 from sateen.frontends.command import compilers, problem_list, tuned_network
 from sateen.frontends.command.arguments import duration
 from sateen.frontends.command.turns import ContenderHere
-from sateen.graph_ir.records import Comparison
-from sateen.graph_ir.tune import BEGUN, Allocation, Records, SessionMeasurer, Timing, TuningLog
+from sateen.graph_ir.tune import BEGUN, Allocation, Comparison, Records, SessionMeasurer, Timing, TuningLog
 from sateen.runtime import ExecutionError, Target
 from sateen.tensor_ir.codegen import CompilerPool, ExecutorPool, cache_key
 

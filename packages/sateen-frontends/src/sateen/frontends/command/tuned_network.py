@@ -23,8 +23,16 @@ from sateen.frontends.command.output import say
 from sateen.frontends.command.problem_list import identity_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.turns import Contender, ContenderHere, ContenderThere, measure_in_turns
-from sateen.graph_ir.records import Comparison, installed_versions, machine_text
-from sateen.graph_ir.tune import Record, Records, Tuning, TuningLog, keep_what_gains
+from sateen.graph_ir.tune import (
+    Comparison,
+    Record,
+    Records,
+    Tuning,
+    TuningLog,
+    installed_versions,
+    keep_what_gains,
+    machine_text,
+)
 from sateen.runtime import ArgumentError, Target, read_artifact
 from sateen.runtime.cache_folder import CacheFolder
 from sateen.runtime.files import replacing

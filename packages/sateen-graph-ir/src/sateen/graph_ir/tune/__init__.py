@@ -1,6 +1,17 @@
 """Methods measured on a machine: what to measure, the processes that measure, and the records."""
 
-from sateen.graph_ir.records import BEGUN, Attempt, Record, Records, ShippedRecords, merged, pack
+from sateen.graph_ir.records import (
+    BEGUN,
+    Attempt,
+    Comparison,
+    Record,
+    Records,
+    ShippedRecords,
+    installed_versions,
+    machine_text,
+    merged,
+    pack,
+)
 from sateen.graph_ir.tune.allocation import Allocation
 from sateen.graph_ir.tune.evolution import EvolutionarySearch
 from sateen.graph_ir.tune.fleet import measure_all
@@ -17,6 +28,7 @@ __all__ = [
     "BEGUN",
     "Allocation",
     "Attempt",
+    "Comparison",
     "EstimateSearch",
     "EvolutionarySearch",
     "Gain",
@@ -32,8 +44,10 @@ __all__ = [
     "Tuning",
     "TuningLog",
     "challenger",
+    "installed_versions",
     "is_log",
     "keep_what_gains",
+    "machine_text",
     "measure_all",
     "merged",
     "pack",
