@@ -44,7 +44,11 @@ def test_a_shell_is_given_what_completes_the_command(shell):
 @pytest.mark.parametrize(
     ("arguments", "advice"),
     [
-        (["comple"], "No such command 'comple'. Did you mean 'compile'?"),
+        (["comple"], "tune, merge, doctor, rpc, found 'comple'; did you mean compile?"),
+        (["RUN", "dense.onnx"], "found 'RUN'; did you mean run"),
+        (["run", "dense.onnx", "--trials", "3"], " It is an option of sateen tune."),
+        (["run", "dense.onnx", "--random", "some"], "expected an integer of 0 or more, found 'some'"),
+        (["run", "dense.onnx", "--threads", "2000"], "expected an integer from 0 to 1024, found '2000'"),
         (["compile", "--numeric", "fast"], "No such option '--numeric'. Did you mean '--numerics'?"),
         (["compile", "dense.onnx", "-o", "out.sateen", "--target", "lvm"], "found 'lvm'; did you mean llvm?"),
         (

@@ -96,7 +96,7 @@ def test_random_inputs_depend_on_the_seed_alone(sateen, artifact):
         (("--input", "."), "expected a file, found a folder at '.'"),
         (("--input", "data.npz:absent"), "data.npz: expected array 'absent', found data, in/other"),
         (("--input", "data.npy:key"), "data.npy holds one array; expected no key, found 'key'"),
-        (("--input", "wide.npy"), "expected float32, found float64"),
+        (("--input", "wide.npy"), "expected data: float32[1, 3], found float64[1, 3]"),
         (("--input", "objects.npy"), "objects.npy: expected arrays of NumPy (npy or npz): "),
         (("--input", "text.txt"), "a picture fits inputs of shape"),
     ],
@@ -109,6 +109,34 @@ def test_inputs_that_do_not_fit_are_refused(sateen, artifact, data, tmp_path, ar
     assert ran.status == 1
     assert ran.err.startswith("ArgumentError: ")
     assert words in ran.err
+
+
+@pytest.mark.parametrize(
+    ("array", "told"),
+    [
+        (np.zeros((1, 3)), "found float64[1, 3]; array.astype('float32') fits"),
+        (np.zeros((3, 1), np.float32), "found float32[3, 1]; array.transpose(1, 0) fits"),
+        (np.zeros(3, np.int64), "found int64[3]; array.astype('float32')[None] fits"),
+        (np.zeros((1, 2), np.float32), "found float32[1, 2]"),
+    ],
+)
+def test_an_array_of_another_type_is_told_with_what_makes_it_fit(sateen, artifact, tmp_path, array, told):
+    np.save(tmp_path / "given.npy", array)
+    ran = sateen("run", artifact, "--input", "given.npy")
+    assert (ran.status, ran.err) == (1, f"ArgumentError: --input given.npy: expected data: float32[1, 3], {told}\n")
+    np.savez(tmp_path / "given.npz", **{"in/data": array})
+    ran = sateen("verify", artifact, "--against", "recorded", "--inputs", "given.npz")
+    assert (ran.status, ran.err) == (
+        1,
+        f"ArgumentError: given.npz: array 'in/data': expected data: float32[1, 3], {told}\n",
+    )
+
+
+def test_an_array_without_its_name_is_told_with_those_that_are_there(sateen, artifact, tmp_path):
+    np.savez(tmp_path / "several.npz", **{name: np.zeros((1, 3), np.float32) for name in "abcdef"})
+    ran = sateen("run", artifact, "--input", "several.npz")
+    found = "found a, b, c, d, … 2 more; name one, as several.npz:a"
+    assert ran.err == f"ArgumentError: several.npz: expected array 'data', {found}\n"
 
 
 def test_options_of_compilation_do_not_apply_to_an_artifact(sateen, artifact):

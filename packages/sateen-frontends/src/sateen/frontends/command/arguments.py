@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -26,6 +26,17 @@ class OneOf(click.Choice[str]):
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:  # noqa: ARG002
         *others, last = self.choices
         return f"expected {', '.join(others)} or {last}, found {value!r}{did_you_mean(str(value), self.choices)}"
+
+
+class Count(click.IntRange):
+    """An integer within bounds. The error for another text tells them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            bounds = f"of {self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
+            self.fail(f"expected an integer {bounds}, found {value!r}", param, ctx)
 
 
 class GivenFile(click.Path):
@@ -91,7 +102,7 @@ MOST_THREADS = 1024
 """The most threads that a verb takes."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Write the answer as JSON, for a program.")
 threads_option = click.option(
-    "--threads", type=click.IntRange(0, MOST_THREADS), default=0, show_default="all", help="Most threads to use."
+    "--threads", type=Count(0, MOST_THREADS), default=0, show_default="all", help="Most threads to use."
 )
 
 

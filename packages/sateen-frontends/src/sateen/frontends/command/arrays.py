@@ -19,6 +19,7 @@ from numpy.lib import format as npy
 
 from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError, Parameter
+from sateen.runtime.display import did_you_mean, named
 from sateen.runtime.files import open_regular
 from sateen.topi.types import MOST_DIMENSIONS
 
@@ -115,7 +116,8 @@ def read_array(text: str, name: str, most_elements: int = MOST_ELEMENTS) -> Arra
         for candidate in (key,) if key else (name, f"in/{name}", *(keys if len(keys) == 1 else ())):
             if candidate in keys:
                 return content.read(candidate, most_elements)
-        raise ArgumentError(f"{path}: expected array {key or name!r}, found {', '.join(keys) or 'none'}")
+        remedy = did_you_mean(key or name, keys) or ("" if key or not keys else f"; name one, as {path}:{keys[0]}")
+        raise ArgumentError(f"{path}: expected array {key or name!r}, found {named(keys)}{remedy}")
 
 
 def named_inputs(content: ArrayFile, parameters: Sequence[Parameter]) -> dict[str, Array]:
@@ -127,10 +129,31 @@ def named_inputs(content: ArrayFile, parameters: Sequence[Parameter]) -> dict[st
     for p in parameters:
         key = p.name if p.name in keys else f"in/{p.name}"
         if key not in keys:
-            found = ", ".join(keys) or "none"
-            raise ArgumentError(f"{content.path}: expected an array for input {p}, found {found}")
+            raise ArgumentError(f"{content.path}: expected an array for input {p}, found {named(keys)}")
         inputs[p.name] = content.read(key, elements_of(p))
+        require_type(f"{content.path}: array {key!r}", inputs[p.name], p)
     return inputs
+
+
+def require_type(where: str, array: Array, p: Parameter) -> None:
+    """Raises ArgumentError for an array of another shape than an input's, or of another element type that NumPy has,
+    with the call that would make it fit."""
+    is_type = str(p.dtype) not in np.sctypeDict or array.dtype == np.dtype(str(p.dtype))
+    if array.shape == p.shape and is_type:
+        return
+    calls = [] if is_type else [f".astype('{p.dtype}')"]
+    if array.shape != p.shape and sorted(array.shape) == sorted(map(int, p.shape)):
+        left, order = list(array.shape), []
+        for extent in p.shape:
+            order.append(left.index(int(extent)))
+            left[order[-1]] = -1
+        calls.append(f".transpose({', '.join(map(str, order))})")
+    elif p.shape == (1, *array.shape):
+        calls.append("[None]")
+    elif array.shape != p.shape:
+        calls = []
+    remedy = f"; array{''.join(calls)} fits" if calls else ""
+    raise ArgumentError(f"{where}: expected {p}, found {array.dtype}{list(array.shape)}{remedy}")
 
 
 def recorded_outputs(content: ArrayFile, parameters: Sequence[Parameter]) -> dict[str, Array]:

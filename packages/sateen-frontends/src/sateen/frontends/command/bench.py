@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from sateen.frontends.command.arguments import MODEL, MOST_THREADS, json_option
+from sateen.frontends.command.arguments import MODEL, MOST_THREADS, Count, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import compile_model, load_model, load_model_there
 from sateen.frontends.command.bindings import bound_arrays
@@ -46,9 +46,7 @@ def opponents(text: str) -> tuple[str, ...]:
 
 @click.command(short_help="How fast a network runs, beside others.")
 @click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
-@click.option(
-    "--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use."
-)
+@click.option("--threads", type=Count(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use.")
 @click.option(
     "--against",
     multiple=True,
@@ -57,7 +55,7 @@ def opponents(text: str) -> tuple[str, ...]:
     help=f"Who else runs it: {', '.join(PEERS)} run a MODEL; another artifact runs beside either; beside a device, "
     f"{HERE} is this machine.",
 )
-@click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Measurements of each.")
+@click.option("--samples", type=Count(min=1), default=20, show_default=True, help="Measurements of each.")
 @device_options
 @compilation_options
 @json_option

@@ -30,12 +30,25 @@ from sateen.frontends.command.tune import tune
 from sateen.frontends.command.verify import verify
 from sateen.frontends.version import __version__
 from sateen.runtime import SateenError
+from sateen.runtime.display import did_you_mean, named
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status of a process that an interrupt ended, as in shells."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Verbs(click.Group):
+    """The verbs of the command. The error for another word suggests the closest, whatever its case."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            close = did_you_mean(args[0], self.commands)
+            ctx.fail(f"expected one of {', '.join(self.commands)}, found {args[0]!r}{close}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="sateen")
 def sateen() -> None:
     """Compile trained neural networks into small native programs.
@@ -56,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         told = StringIO()
         error.show(told)
-        return _fail(told.getvalue().removesuffix("\n"), error.exit_code)
+        owners = _owners(error.option_name) if isinstance(error, click.NoSuchOption) else ""
+        return _fail(told.getvalue().removesuffix("\n") + owners, error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED)
     except SateenError as error:
@@ -71,6 +85,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception:  # noqa: BLE001  # the boundary of the program: the fault is shown whole and becomes its status
         return _fail(f"{traceback.format_exc()}This is a fault of sateen, not of your model; please report it.", 3)
     return status if isinstance(status, int) else 0
+
+
+def _owners(option: str) -> str:
+    """The end of a message about an unknown option: the verbs that have it."""
+    verbs = [
+        name
+        for name, verb in sateen.commands.items()
+        if any(option in (*parameter.opts, *parameter.secondary_opts) for parameter in verb.params)
+    ]
+    return f" It is an option of sateen {named(verbs)}." if verbs else ""
 
 
 def _fail(text: str, status: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sateen.frontends.command.arguments import MODEL, MOST_THREADS, OneOf, json_option
+from sateen.frontends.command.arguments import MODEL, MOST_THREADS, Count, OneOf, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.artifacts import load_model_there
 from sateen.frontends.command.compilation import Compilation, compilation_options
@@ -62,10 +62,8 @@ class TimedStep:
 
 @click.command(short_help="How long each step of a network takes.")
 @click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
-@click.option(
-    "--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use."
-)
-@click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Least runs to measure.")
+@click.option("--threads", type=Count(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use.")
+@click.option("--samples", type=Count(min=1), default=20, show_default=True, help="Least runs to measure.")
 @click.option(
     "--order",
     type=OneOf(["time", "network"]),

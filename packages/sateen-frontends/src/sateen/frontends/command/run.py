@@ -16,6 +16,7 @@ from sateen.frontends.command.arguments import (
     FILE,
     MODEL,
     NEW_FILE,
+    Count,
     OneOf,
     by_name,
     json_option,
@@ -28,6 +29,7 @@ from sateen.frontends.command.arrays import (
     is_array_file,
     random_inputs,
     read_array,
+    require_type,
     split_key,
     write_arrays,
 )
@@ -58,7 +60,7 @@ MOST_NAMED = 8
     metavar="[NAME=]FILE",
     help="An input: FILE.npy, FILE.npz:KEY or a picture. NAME may be left out where there is one input.",
 )
-@click.option("--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Random numbers for other inputs.")
+@click.option("--random", "seed", type=Count(min=0), metavar="SEED", help="Random numbers for other inputs.")
 @click.option("--bgr", is_flag=True, help="Pictures: blue comes first.")
 @click.option("--mean", type=numbers, metavar="N[,N,N]", default="0", help="Pictures: subtracted from pixels.")
 @click.option(
@@ -72,13 +74,13 @@ MOST_NAMED = 8
 )
 @click.option(
     "--crop",
-    type=click.IntRange(min=1),
+    type=Count(min=1),
     metavar="N",
     help="Pictures: resize the shorter side to N and take the centre, rather than stretch.",
 )
 @click.option("--output", type=NEW_FILE, metavar="OUT.npz", help="Keep the outputs.")
 @threads_option
-@click.option("--top", type=click.IntRange(min=1), metavar="K", help="Show the K largest elements of the first output.")
+@click.option("--top", type=Count(min=1), metavar="K", help="Show the K largest elements of the first output.")
 @click.option("--labels", type=FILE, metavar="FILE", help="A label a line for --top, which is 5 if not given.")
 @device_options
 @compilation_options
@@ -189,6 +191,7 @@ def _inputs(
         path, _ = split_key(text)
         if is_array_file(path):
             inputs[p.name] = read_array(text, p.name, elements_of(p))
+            require_type(f"--input {text}", inputs[p.name], p)
         else:
             inputs[p.name] = read_picture(path, p, recipe)
     for p in parameters:

@@ -9,7 +9,7 @@ from time import monotonic
 
 import click
 
-from sateen.frontends.command.arguments import LOG_FILE, MODEL, OneOf, duration, json_option
+from sateen.frontends.command.arguments import LOG_FILE, MODEL, Count, OneOf, duration, json_option
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.compilers import compilers
 from sateen.frontends.command.devices import HERE, DevicePlace, device_of, device_options
@@ -57,9 +57,7 @@ SEARCHES = ("estimate", "random", "evolutionary", "model")
     show_default=True,
     help="What to measure next: the best estimates, any, what comes of the fastest, what records make likely.",
 )
-@click.option(
-    "--trials", type=click.IntRange(min=1), default=20, show_default=True, help="Most candidates of a problem."
-)
+@click.option("--trials", type=Count(min=1), default=20, show_default=True, help="Most candidates of a problem.")
 @click.option(
     "--time",
     "seconds",

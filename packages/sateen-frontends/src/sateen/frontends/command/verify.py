@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.command.arguments import FILE, MODEL, OneOf, json_option, threads_option
+from sateen.frontends.command.arguments import FILE, MODEL, Count, OneOf, json_option, threads_option
 from sateen.frontends.command.arrays import named_inputs, open_arrays, random_inputs, recorded_outputs, with_outliers
 from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.comparison import Comparison, Tolerance
@@ -46,7 +46,7 @@ from sateen.runtime.errors import printable
 )
 @click.option(
     "--steps",
-    type=click.IntRange(min=0),
+    type=Count(min=0),
     default=0,
     show_default=True,
     help="How far integers may be apart; those of a quantised network by 1 where a sum is in the middle of two.",
