@@ -41,5 +41,14 @@ def test_a_region_is_counted_once_and_overlapping_ones_each(beside):
 
 
 def test_a_region_lies_within_its_file(beside):
-    with pytest.raises(FrontendError, match="x lies at 50 to 101 of 'w', which has 100 bytes"):
-        beside.read("w", 50, 51, "x")
+    for end in (101, 501):
+        expected = f"x lies at 50 to {end} of 'w', which has 100 bytes: it belongs to another model, or is cut"
+        with pytest.raises(FrontendError, match=expected):
+            beside.read("w", 50, end - 50, "x")
+
+
+def test_a_missing_file_is_to_be_copied(beside):
+    with pytest.raises(
+        FrontendError, match=r"can't open 'none' in the model's folder: .*; copy it there, it is a part"
+    ):
+        beside.read("none", 0, 8, "x")

@@ -236,6 +236,7 @@ def test_constants_without_their_file_are_told_in_one_line(package):
     folder = package(_WEIGHTS)
     (folder / "Data/com.apple.CoreML/weights/weight.bin").unlink()
     missing = "the constant: can't open 'weights/weight.bin' in the model's folder: No such file or directory"
+    missing += "; copy it there, it is a part of the model"
     assert [(gap.node, gap.reason) for gap in check(folder).gaps] == [("w", missing)]
 
 

@@ -6,6 +6,7 @@ regular one with a single name (no hard link), so that a model can read only fil
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -46,6 +47,7 @@ class FilesBeside:
         held = self.held.get((location, offset, length))
         if held is None:
             with _opened(self.folder, location, what) as (file, name, size):
+                _require_region(name, size, offset, length, what)
                 self._count(name, offset, length, size, what)
                 held = np.frombuffer(_region(file, name, size, offset, length, what), np.uint8)
             self.held[location, offset, length] = held
@@ -82,13 +84,20 @@ def read_whole_beside(folder: Path, location: str | bytes, most: int, what: str)
 
 
 def _region(file: BinaryIO, name: str, size: int, offset: int, length: int, what: str) -> bytes:
-    if offset + length > size:
-        raise FrontendError(f"{what} lies at {offset} to {offset + length} of {name!r}, which has {size} bytes")
+    _require_region(name, size, offset, length, what)
     file.seek(offset)
     data = file.read(length)
     if len(data) != length:
         raise FrontendError(f"{what}: {name!r} became shorter while it was read")
     return data
+
+
+def _require_region(name: str, size: int, offset: int, length: int, what: str) -> None:
+    if offset + length > size:
+        raise FrontendError(
+            f"{what} lies at {offset} to {offset + length} of {name!r}, which has {size} bytes: it belongs to another "
+            "model, or is cut short; copy it again"
+        )
 
 
 @contextmanager
@@ -99,7 +108,8 @@ def _opened(folder: Path, location: str | bytes, what: str) -> Iterator[tuple[Bi
     try:
         descriptor = _open(folder, parts)
     except OSError as error:
-        raise FrontendError(f"{what}: can't open {name!r} in the model's folder: {error.strerror}") from None
+        remedy = "; copy it there, it is a part of the model" if error.errno == errno.ENOENT else ""
+        raise FrontendError(f"{what}: can't open {name!r} in the model's folder: {error.strerror}{remedy}") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
