@@ -40,6 +40,8 @@ ALLOWED = {
     "UNROLLED_VECTORS": CODE,
     "MOST_UNROLLED": CODE,
     "MOST_ITERATIONS": CODE,
+    "MOST_LINES": CODE,
+    "OF_THIRD_CACHE": "a multiple of the third cache of the machine, for measurements",
     "MOST_VECTORS": "bounds the number of methods",
     "VECTORS": "an order of ways, of which the first that the registers of the machine hold is taken",
     "LEAST_ROWS": "loads of a tile for its multiply-adds, by its shape",
