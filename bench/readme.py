@@ -51,8 +51,7 @@ def speed_table() -> str:
 
 def write() -> None:
     """Replace README's table."""
-    before, _, rest = README.read_text(encoding="utf-8").partition(MARK)
-    _, _, after = rest.partition(MARK)
+    before, _, after = README.read_text(encoding="utf-8").split(MARK)
     README.write_text(f"{before}{MARK}\n{speed_table()}\n{MARK}{after}", encoding="utf-8")
 
 

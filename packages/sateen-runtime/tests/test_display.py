@@ -33,6 +33,7 @@ def test_a_name_that_does_not_exist_is_told_with_the_closest_that_do() -> None:
     assert did_you_mean("dta", ["data", "mask", "date"]) == "; did you mean data or date?"
     assert did_you_mean("x", ["data", "mask"]) == ""
     assert did_you_mean("DATA", ["data", "mask"]) == "; did you mean data?"
+    assert did_you_mean("A1", ["A", "a"]) == "; did you mean A or a?"
     assert did_you_mean("da\nt", ["da\nta"]) == "; did you mean da\\nta?"
 
 

@@ -121,7 +121,7 @@ def test_all_gaps_are_reported_at_once(symbol_of):
         VARIABLE,
         ("Custom", "mine", (0,), {"op_type": "x"}),
         ("Activation", "act", (0,), {"act_type": "gone"}),
-        ("relu", "odd", (0,), {"slope": "1"}),
+        ("Activation", "odd", (0,), {"act_type": "relu", "slope": "1"}),
         ("Convolutoin", "typo", (0,), {}),
         ("BatchNorm", "few", (0,), {}),
         ("Group", "all", (1, 2, 3, 4, 5), {}),
@@ -130,8 +130,8 @@ def test_all_gaps_are_reported_at_once(symbol_of):
     assert [(gap.node, gap.reason) for gap in report.gaps] == [
         ("mine", "its code is in Python, which no reader runs"),
         ("act", "expected attribute 'act_type' of relu, sigmoid, softrelu, softsign, tanh, found 'gone'"),
-        ("odd", "MXNet's relu has no attribute 'slope'"),
-        ("typo", "sateen has no such operator; did you mean Convolution or Convolution_v1?"),
+        ("odd", "MXNet's Activation has no attribute 'slope'"),
+        ("typo", "sateen has no such operator; did you mean Convolution or Deconvolution?"),
         ("few", "expected input 1 (gamma), found none"),
     ]
 

@@ -102,10 +102,10 @@ def test_convolutions_and_views(timed):
 @pytest.mark.parametrize("timed", [False, True])
 def test_parameters_are_packed_by_a_function_of_their_own(timed):
     g = GraphBuilder("packed")
-    x, w = g.input("x", "float32", (1, 32, 12, 12)), g.parameter("w", array(32, 32, 3, 3))
+    x, w = g.input("x", "float32", (1, 32, 16, 16)), g.parameter("w", array(32, 32, 3, 3))
     wide = g.add(Relu(), g.add(Conv(pads=(1, 1, 1, 1)), x, w))
     g.output(g.add(Conv(), wide, g.parameter("v", array(3, 32, 1, 1)), name="y"))
-    graph, data = g.finish(), array(1, 32, 12, 12)
+    graph, data = g.finish(), array(1, 32, 16, 16)
     assert lowered(graph, network_target("llvm"), parameters="trained").packing is not None
     trained, packed = (interpreted(graph, {"x": data}, timed=timed, parameters=form) for form in ("trained", "packed"))
     np.testing.assert_array_equal(trained["y"], packed["y"])

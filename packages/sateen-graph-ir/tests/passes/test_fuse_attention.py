@@ -136,6 +136,13 @@ def test_a_constant_mask_behind_each_query_becomes_its_reach(fill, reach):
     assert only_attention(n.finish(n.g.add(Add(), n.scores(), mask))) == Attention(reach=reach)
 
 
+@pytest.mark.parametrize(("fill", "reach"), [(-np.inf, 2), (np.finfo(np.float16).min, None)])
+def test_a_mask_of_float16_excludes_by_infinity_alone(fill, reach):
+    n = Network("float16")
+    mask = n.g.parameter("mask", causal(6, 8, 2, fill).astype(np.float16))
+    assert only_attention(n.finish(n.g.add(Add(), n.scores(), mask))) == Attention(reach=reach)
+
+
 def test_constant_choices_behind_each_query_become_its_reach():
     n = Network()
     allowed = n.g.parameter("mask", causal(6, 8, 2, -1) == 0)

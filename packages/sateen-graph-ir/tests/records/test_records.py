@@ -37,7 +37,9 @@ def test_a_record_is_read_back_from_its_line():
 
 def test_unknown_fields_are_left_alone_and_optional_ones_may_be_absent():
     fields = {name: json.loads(str(RECORD))[name] for name in ("target", "problem", "method", "seconds")}
-    assert parse_line(json.dumps({**fields, "colour": [1, {}]})) == Record(TARGET, PROBLEM, RECORD.method, 0.5)
+    assert parse_line(json.dumps({**fields, "colour": [1, {}], "ratio": "", "of": 1})) == Record(
+        TARGET, PROBLEM, RECORD.method, 0.5
+    )
 
 
 @pytest.mark.parametrize(

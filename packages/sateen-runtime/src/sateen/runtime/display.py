@@ -35,9 +35,11 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 def did_you_mean(found: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the closest known names, whatever their case, or '' if none is
     close."""
-    names = {name.casefold(): name for name in known}
-    close = [names[name] for name in get_close_matches(found.casefold(), names, n=2, cutoff=0.5)]
-    return f"; did you mean {' or '.join(map(printable, close))}?" if close else ""
+    names: dict[str, list[str]] = {}
+    for name in known:
+        names.setdefault(name.casefold(), []).append(name)
+    close = [name for folded in get_close_matches(found.casefold(), names, n=2, cutoff=0.5) for name in names[folded]]
+    return f"; did you mean {' or '.join(map(printable, close[:2]))}?" if close else ""
 
 
 def size(count: int) -> str:

@@ -56,8 +56,7 @@ def window_cycles(columns: int, terms: int, machine: Machine, operands: int = 1)
     then they are stored. Each term takes `operands` vectors for all columns, and one for each. Infinite if registers
     don't hold these, the accumulators, and elements of the input for as many columns, since neighbours share them.
 
-    Sums are so short that a tile begins while the one before still waits, so that `latency_exposed` does not count:
-    on Zen 5, 3x3 in tiles of one to three columns takes a third to two thirds of this as it is."""
+    `latency_exposed` does not count: sums are so short that the next tile begins while this one waits."""
     if 2 * columns + operands + 1 > machine.vector_registers:
         return inf
     rates, size = machine.rates, machine.vector_bytes
@@ -118,8 +117,8 @@ def convolution_cycles(
     one core writes and all read.
 
     Where memory is `asked` ahead at several places, it works beside all of the work but what is `apart`, such as
-    transforms, and all cores share what it gives them together. Elsewhere `mean_cycles` counts what is waited for: at
-    one place asking hides what little remains.
+    transforms, and all cores share what it gives them together. Elsewhere `mean_cycles` counts the waiting; with one
+    stream asking hides the rest.
     """
     rates = machine.rates
     if not asked or rates.streams == 1:
@@ -142,7 +141,7 @@ def mean_cycles(
     def with_weights(own: float, cores: int) -> float:
         transfer = weights / (rates.memory * sqrt(cores))
         beside = max(own, transfer)
-        return beside + unasked * (own + transfer - beside) + _exposed_from_memory(vectors, machine) * transfer
+        return beside + unasked * min(own, transfer) + _exposed_from_memory(vectors, machine) * transfer
 
     return _mean(work, parts, with_weights, machine, shared)
 
@@ -172,7 +171,7 @@ def cycles_in_passes(
             return max(own, transfer + own * turns)
         transfer *= 1 + _exposed_from_memory(vectors, machine)
         beside = own * (1 - 1 / passes) + max(own / passes, transfer)
-        return beside + rates.unasked * (own + transfer - beside)
+        return beside + rates.unasked * min(own / passes, transfer)
 
     return _mean(work, parts, with_weights, machine)
 

@@ -51,11 +51,13 @@ class GivenFile(click.Path):
 
 
 def _close_name(path: Path) -> str:
-    """The end of a message about a missing file: the closest name in its folder, or that there is no such folder."""
+    """The end of a message about a missing file: the closest name in its folder, or why that can't be read."""
     try:
         names = [found.name for found in islice(path.parent.iterdir(), MOST_NEIGHBOURS)]
-    except OSError:
+    except FileNotFoundError:
         return f": there is no folder {path.parent}"
+    except OSError as error:
+        return f": {path.parent}: {error.strerror}"
     return did_you_mean(path.name, names)
 
 

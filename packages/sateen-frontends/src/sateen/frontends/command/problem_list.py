@@ -18,7 +18,7 @@ from sateen.frontends.version import __version__
 from sateen.graph_ir.compile import bind_parameters
 from sateen.graph_ir.ir import Problem, parse_problem
 from sateen.graph_ir.ops import installed_operators
-from sateen.graph_ir.tune import problems_of
+from sateen.graph_ir.tune import installed_versions, problems_of
 from sateen.runtime import ArgumentError, Target
 from sateen.runtime.cache_folder import CacheFolder
 from sateen.tensor_ir import Machine
@@ -58,7 +58,7 @@ def _folder() -> CacheFolder | None:
 def identity_of(model: Path, compilation: Compilation, target: Target) -> str:
     """A digest of what decides what a model becomes: its files by name, size and time, the options, and sateen as it
     is."""
-    told = [__version__, str(target), *map(str, astuple(compilation))]
+    told = [__version__, str(installed_versions()), str(target), *map(str, astuple(compilation))]
     for path in _files(model, compilation):
         status = path.stat()
         told.append(f"{path.resolve()} {status.st_size} {status.st_mtime_ns}")
@@ -66,12 +66,12 @@ def identity_of(model: Path, compilation: Compilation, target: Target) -> str:
 
 
 def _files(model: Path, compilation: Compilation) -> Iterator[Path]:
-    """The files that decide which problems a model has: its own, those that the command line names, and the packages
-    that find problems."""
+    """The files that decide what a model becomes: its own, those that the command line names, and the packages that
+    compile it."""
     yield from sorted(p for p in model.rglob("*") if p.is_file()) if model.is_dir() else (model,)
     yield from (path for path in (compilation.weights, compilation.machine) if path is not None)
     yield from bound_files(compilation)
-    for package in ("frontends", "graph_ir", "topi", "tensor_ir"):
+    for package in ("frontends", "graph_ir", "topi", "tensor_ir", "runtime"):
         yield from sorted(Path(import_module(f"sateen.{package}").__file__ or "").parent.rglob("*.py"))
 
 

@@ -1,5 +1,5 @@
-"""What ONNX's Attention asks of its inputs (onnx, docs/Operators.md). Its body, which others than the model's author
-wrote, would notice what does not fit at nodes of its own."""
+"""What ONNX's Attention asks of its inputs (onnx, docs/Operators.md). It is checked here, since the operator's standard
+body would report a mismatch at nodes that the model's author never wrote."""
 
 from __future__ import annotations
 

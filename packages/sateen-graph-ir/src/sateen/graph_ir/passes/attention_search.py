@@ -252,7 +252,7 @@ class AttentionSearch:
             if data is None or prod(data.shape[:-2]) != 1 or data.ndim < 2:
                 continue
             allowed = np.asarray(data == 0)
-            reach = _reach(allowed) if bool(np.all(allowed | (data <= EXCLUDING))) else None
+            reach = _reach(allowed) if bool(np.all(allowed | (data.astype(np.float64) <= EXCLUDING))) else None
             if reach is not None:
                 found.reach = reach
                 del found.masks[place]

@@ -138,7 +138,7 @@ def parse_line(
             read_problems[text] = parse_problem(text, operators)
         return read_problems[text]
 
-    if "ratio" in fields:
+    if "of" in fields and "problem" not in fields:
         machine = _read(fields, "machine", str, "")
         return Comparison(
             _target(fields), _read(fields, "of", str), _positive(fields, "ratio"), machine, _versions(fields)

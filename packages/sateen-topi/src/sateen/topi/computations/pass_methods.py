@@ -20,8 +20,8 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class Passes(Method):
-    """One axis after the other; of what a pass gives, whole rows of `vectors` in all are kept for the next one, or one
-    row that is longer."""
+    """One axis after the other. Of each pass as many whole rows as fit into `vectors` vectors are kept for the next
+    one, at least one row."""
 
     vectors: int
 
@@ -61,8 +61,9 @@ def pass_candidates(shapes: PassShapes, machine: Machine) -> list[Candidate]:
     stages = [layout.physical_shape(shape) for shape in _results(shapes)]
     around = shapes.passes[-1].axis
     extent, row = stages[-2][around - 1], vectors_of(stages[-2][around:], lanes)
-    rows = {rows_at_once(stages[-2], around, row << n, lanes) for n in range(extent.bit_length() + 1)}
-    cycles = {Passes(n * row): _cycles(n, stages, shapes, machine) for n in rows}
+    budgets = [row << n for n in reversed(range(extent.bit_length() + 1))]
+    least = {rows_at_once(stages[-2], around, vectors, lanes): vectors for vectors in budgets}
+    cycles = {Passes(vectors): _cycles(rows, stages, shapes, machine) for rows, vectors in least.items()}
     return [Candidate(way, cycles[way]) for way in sorted(cycles, key=lambda way: (cycles[way], way.vectors))][:MOST]
 
 

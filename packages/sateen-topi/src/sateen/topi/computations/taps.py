@@ -33,7 +33,7 @@ from sateen.topi.types import Layout, View, compute
 
 Array = np.ndarray[Any, Any]
 KEPT = Passes(vectors=32)
-"""What is kept where no method says so: so much that nothing is read just after it was written."""
+"""What is kept where no method says so: so much that what is read was not written just before."""
 UNROLLED_VECTORS = 512
 """The most vectors at places of a table that are written out where each is loaded as it is: neighbours share loads."""
 WORK = 4
@@ -127,8 +127,8 @@ def _applied(x: View, taps: Taps, layout: Layout, kind: DType) -> View:
 def _schedule_passes(
     s: te.Schedule, passes: Sequence[te.Tensor], host: te.Tensor, method: Passes, machine: Machine
 ) -> None:
-    """The last pass in the loops of the host. The passes before it are computed there, too, for some rows at a time, so
-    that what they give stays in the first cache, but for those outside of which threads would find no work."""
+    """The last pass in the loops of the host. The passes before it are computed there for some rows at a time, so that
+    their results stay in the first cache; apart from that loop where too few iterations would be left for threads."""
     along = [_first_looked_up(s, tensor) for tensor in passes]
     outside = [min(along[i:]) for i in range(1, len(along))]
     apart = sum(around == 0 or prod(shape_of(host)[:around]) < machine.cores for around in outside)

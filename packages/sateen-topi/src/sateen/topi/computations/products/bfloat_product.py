@@ -27,6 +27,7 @@ from sateen.topi.schedules import (
     flattened,
     host_of,
     in_registers,
+    is_asked_for,
     multiply_pairs,
     on_cpu,
     register_tile,
@@ -67,7 +68,8 @@ def bfloat_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine:
         tile, panels = tile_rows(rows, vectors, machine), -(-columns // (lanes * vectors))
         products = panels * tiles_cycles(rows, tile, vectors, depth // PAIR, machine.of_pairs)
         weights = BFLOAT16.bytes * depth * panels * lanes * vectors
-        work = mean_cycles(products, weights, vectors, panels, machine)
+        unasked = 0.0 if is_asked_for(rows, machine) else machine.rates.unasked
+        work = mean_cycles(products, weights, vectors, panels, machine, unasked=unasked)
         found.append(Candidate(PackedBfloat(tile, vectors), work + rounding_cycles(rows * depth, machine)))
     return found
 
