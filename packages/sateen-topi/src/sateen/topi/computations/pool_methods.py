@@ -137,8 +137,8 @@ def _columns(width: int, most: int) -> Iterable[int]:
 
 
 def _most_positions(machine: Machine, *, is_maximum: bool) -> int:
-    """The accumulators of a tile. Beside each of them, registers hold an element of the input, and, where a maximum takes
-    several operations, what they leave."""
+    """The accumulators of a tile. Beside each of them, registers hold an element of the input, and, where a maximum
+    takes several operations, what they leave."""
     several = is_maximum and machine.maximum_operations > 1
     return max(1, machine.vector_registers // (4 if several else 2))
 
