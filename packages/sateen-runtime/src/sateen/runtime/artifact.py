@@ -118,7 +118,7 @@ class Artifact:
     """What each device has, the host among them; empty for a network that is on one device as a whole."""
     packing: Packing | None = None
     """How the library packs the parameters when they are first loaded; None if they are in the form that it reads."""
-    manifest: InitVar[bytes] = b""
+    manifest: InitVar[bytes] = field(default=b"", kw_only=True)
     """That of the file from which it is read; a changed copy has none."""
     digest: str = field(init=False, compare=False, repr=False)
     """The digest of its manifest, which holds those of all sections; empty if it has none."""

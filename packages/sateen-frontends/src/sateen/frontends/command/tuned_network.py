@@ -92,10 +92,10 @@ def _folder(compilation: Compilation) -> Iterator[Path]:
     if compilation.use_cache:
         try:
             cache = CacheFolder(cache_folder() / "networks", MOST_BYTES, MOST_FILES)
+            cache.tidy()
         except OSError:
             cache = None
         if cache is not None:
-            cache.tidy()
             yield cache.path
             return
     with TemporaryDirectory() as place:
@@ -127,7 +127,8 @@ def _ratios(network: WholeNetwork, files: Mapping[str, Path], log: TuningLog) ->
     """The times by records over those by the estimate, in turns on one thread, each in a process of its own or in a
     session of the device. The log gets each ratio that it does not have."""
     artifacts = {name: read_artifact(file, verified=verified_files()) for name, file in files.items()}
-    of = f"network {network.model.name}: {artifacts['records'].digest} against {artifacts['estimate'].digest}"
+    there = "" if network.device is None else f" on {network.device.text}"
+    of = f"network {network.model.name}{there}: {artifacts['records'].digest} against {artifacts['estimate'].digest}"
     ratios = log.known.compared_here(network.target, network.machine).get(of, [])[:SAMPLES]
     if len(ratios) == SAMPLES:
         return ratios

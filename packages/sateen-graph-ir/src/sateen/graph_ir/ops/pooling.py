@@ -59,6 +59,8 @@ class WindowPool(Windowed, ChannelWise):
     """
 
     __slots__ = ()
+    is_maximum: ClassVar[bool]
+    """Whether it is the maximum of a window, not the average."""
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     pads: tuple[int, ...]
@@ -80,7 +82,7 @@ class WindowPool(Windowed, ChannelWise):
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
     ) -> Sequence[Candidate]:
         (data,) = (t for t in inputs if t is not None)
-        shapes = PoolShapes(data.static_shape, self.window, self.ceil_mode, data.dtype, Lines in self.methods)
+        shapes = PoolShapes(data.static_shape, self.window, self.ceil_mode, data.dtype, self.is_maximum)
         return pool_candidates(shapes, machine)
 
 
@@ -89,6 +91,7 @@ class MaxPool(WindowPool):
     """The maximum over windows; padding does not take part (ONNX MaxPool, first output)."""
 
     methods: ClassVar[tuple[type[Method], ...]] = (Windows, Lines)
+    is_maximum: ClassVar[bool] = True
     kernel: tuple[int, ...]
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
@@ -137,6 +140,7 @@ class AveragePool(WindowPool):
     """The average over windows (ONNX AveragePool); padding counts as zeros or not at all."""
 
     methods: ClassVar[tuple[type[Method], ...]] = (Windows,)
+    is_maximum: ClassVar[bool] = False
     kernel: tuple[int, ...]
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
@@ -204,6 +208,8 @@ class AdaptivePool(ChannelWise):
     ⌈(i + 1)·m / n⌉ of m elements along an axis (PyTorch)."""
 
     __slots__ = ()
+    is_maximum: ClassVar[bool]
+    """Whether it is the maximum of a window, not the average."""
     shape: tuple[Dim, ...]
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
@@ -217,12 +223,12 @@ class AdaptivePool(ChannelWise):
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
     ) -> Sequence[Candidate]:
         (data,) = (t for t in inputs if t is not None)
-        extents, shape, is_maximum = data.static_shape, numbers(self.shape), Lines in self.methods
+        extents, shape = data.static_shape, numbers(self.shape)
         window = adaptive_pooling.equal_window(extents, shape)
         if window is not None:
-            return pool_candidates(PoolShapes(extents, window, False, data.dtype, is_maximum), machine)
-        passes = passes_of(adaptive_pooling.taps_of(extents, shape, averages=not is_maximum), extents)
-        shapes = PassShapes(extents, data.dtype, passes, is_maximum)
+            return pool_candidates(PoolShapes(extents, window, False, data.dtype, self.is_maximum), machine)
+        passes = passes_of(adaptive_pooling.taps_of(extents, shape, averages=not self.is_maximum), extents)
+        shapes = PassShapes(extents, data.dtype, passes, self.is_maximum)
         return pass_candidates(shapes, machine) if shapes.fills_blocks(machine.lanes()) else ()
 
 
@@ -231,6 +237,7 @@ class AdaptiveAveragePool(AdaptivePool):
     """The average of each window."""
 
     methods: ClassVar[tuple[type[Method], ...]] = (Windows, Passes)
+    is_maximum: ClassVar[bool] = False
     shape: tuple[Dim, ...] = ()
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
@@ -249,6 +256,7 @@ class AdaptiveMaxPool(AdaptivePool):
     """The maximum of each window."""
 
     methods: ClassVar[tuple[type[Method], ...]] = (Windows, Lines, Passes)
+    is_maximum: ClassVar[bool] = True
     shape: tuple[Dim, ...] = ()
 
     def compute(
