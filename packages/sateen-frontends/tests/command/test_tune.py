@@ -95,7 +95,8 @@ def test_an_interrupt_leaves_what_was_measured_and_tuning_goes_on_from_there(
     with monkeypatch.context() as patch:
         patch.setattr(SessionMeasurer, "measure", interrupted)
         ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 5, "--no-verify")
-    assert (ran.status, ran.err.strip()) == (130, "interrupted")
+    told = "log.jsonl has what 2 candidates took; the same command goes on from there"
+    assert (ran.status, ran.err.split("\n\n")) == (130, [told, "interrupted\n"])
     assert [r.method for r in Records.read(tmp_path / "log.jsonl").records] == measured
     assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 5, "--no-verify").status == 0
     assert len(measured) == len(set(measured)) == 5

@@ -196,11 +196,14 @@ def test_attributes_are_of_the_kind_that_their_annotation_says(op, attributes, m
     assert str(caught.value) == message
 
 
+READ = "read it first: graph, params = sateen.frontends.load(path)"
+
+
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ("net.onnx", "build: expected a graph, found a path; read it first: graph, params = from_onnx(path)"),
-        (Path("net.onnx"), "build: expected a graph, found a path; read it first: graph, params = from_onnx(path)"),
+        ("net.onnx", f"build: expected a graph, found a path; {READ}"),
+        (Path("net.onnx"), f"build: expected a graph, found a path; {READ}"),
         (
             (GraphBuilder().finish(), {}),
             "build: expected a graph, found a tuple with one; give its parameters by name: build(graph, params=params)",

@@ -14,6 +14,7 @@ from sateen.frontends.command.compilation import Compilation, compilation_option
 from sateen.frontends.command.compilers import compilers
 from sateen.frontends.command.devices import HERE, DevicePlace, device_of, device_options
 from sateen.frontends.command.files import keep_sources, writing
+from sateen.frontends.command.output import say
 from sateen.frontends.command.problem_list import problems_in
 from sateen.frontends.command.progress import step, work
 from sateen.frontends.command.reading import require_model, sources_of
@@ -41,6 +42,7 @@ from sateen.graph_ir.tune import (
     verified,
 )
 from sateen.runtime import Target
+from sateen.runtime.display import counted
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.targets import read_machine
 
@@ -141,12 +143,17 @@ def tune(
         )
         counts = list(problems.values())
         measurers = [measurer() for _ in range(1 if device is None else device.count())]
-        measure(tunings, counts, measurers, kept, seconds)
-        if verify:
-            verify_choices(tunings, measurer, kept)
-        if network:
-            whole = WholeNetwork(model, compilation, target, machine, device)
-            tell_whole_network(whole, tunings, counts, log, kept, tells=not as_json)
+        try:
+            measure(tunings, counts, measurers, kept, seconds)
+            if verify:
+                verify_choices(tunings, measurer, kept)
+            if network:
+                whole = WholeNetwork(model, compilation, target, machine, device)
+                tell_whole_network(whole, tunings, counts, log, kept, tells=not as_json)
+        except KeyboardInterrupt:
+            measured = counted(sum(len(t.records) for t in tunings), "candidate")
+            say(f"{log} has what {measured} took; the same command goes on from there", err=True)
+            raise
     if as_json:
         show_tunings_as_json(model, log, target, tunings, counts)
     else:

@@ -263,7 +263,8 @@ def _required(graph: object) -> Graph:
     Raises ArgumentError for anything else, and the errors of verify_graph.
     """
     if isinstance(graph, (str, bytes, PathLike)):
-        raise ArgumentError("build: expected a graph, found a path; read it first: graph, params = from_onnx(path)")
+        remedy = "read it first: graph, params = sateen.frontends.load(path)"
+        raise ArgumentError(f"build: expected a graph, found a path; {remedy}")
     if isinstance(graph, tuple) and any(isinstance(part, Graph) for part in graph):
         raise ArgumentError(
             "build: expected a graph, found a tuple with one; give its parameters by name: build(graph, params=params)"

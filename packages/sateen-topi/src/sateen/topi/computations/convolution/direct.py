@@ -67,7 +67,7 @@ def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candida
 
 def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> float:
     """The cycles of all images. Each group of output channels reads a whole image, also where the schedule copies parts
-    of it once for all groups: the estimate is too high there, for all methods alike."""
+    of it once for all groups: the estimate is too high there."""
     batch = problem.data[0]
     *outer, width = problem.output
     terms = prod(problem.weight[1:])
