@@ -22,6 +22,8 @@ from sateen.tensor_ir.targets.table import architecture_of, cpu_of, features_of
 
 MOST_OF_THIRD = 16 << 20
 """The most bytes of a third cache that a core can count on where nothing else is known."""
+COMPARED = 3
+"""The operations of a maximum where no instruction keeps NaN: a maximum, a comparison and a choice."""
 _FLOAT32 = DType.of("float32")
 
 
@@ -47,9 +49,8 @@ class Machine:
     """As of the architecture (`Architecture`)."""
     broadcasts_ahead: int = 0
     """As of the architecture."""
-    maximum_operations: int = 3
-    """The operations on vectors for a maximum of float32 that is NaN where an operand is: one, or a maximum, a
-    comparison and a choice."""
+    maximum_operations: int = COMPARED
+    """The operations on vectors for a maximum of float32 that is NaN where an operand is: one, or COMPARED."""
     enlargement_cycles: float = 0.0
     """As of the architecture; infinite without a system, where flash holds what the model has, and no more."""
     masks: bool = False
@@ -94,7 +95,7 @@ class Machine:
         return Machine(
             vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cores,
             architecture.multiplies_by_element, architecture.broadcasts_ahead,
-            1 if "float32" in architecture.extrema else 3,
+            1 if "float32" in architecture.extrema else COMPARED,
             inf if system is System.NONE else architecture.enlargement_cycles,
             vectors.masks, vectors.in_scalars, architecture.pair_feature in features_of(complete),
             architecture.tile_registers if has_tiles else 0, processor=cpu.title or cpu.name, source=cpu.source,
